@@ -8,9 +8,9 @@ import { checkRunId, string } from "../options.js";
 import { progressOf, withProgress } from "../state/derive.js";
 import type { Recovery } from "../state/record.js";
 import { validated } from "../state/schema.js";
-import type { Patch, State } from "../state/state.js";
+import { type Patch, State } from "../state/state.js";
 import type { Gate, ValuesListener } from "./handles/stream.js";
-import { borrowed } from "./loop/control.js";
+import { borrowed, RunControl } from "./loop/control.js";
 import { outsideRun } from "./loop/failure.js";
 import { type Plan, RunSession } from "./loop/loop.js";
 import { toAnswer, withAnswer } from "./pauses/pauses.js";
@@ -60,16 +60,12 @@ interface Claiming {
 export class Runner<D extends object> {
   readonly #graph: SavedGraph<D>;
   readonly #draining: AbortSignal | undefined;
-  readonly #active: Map<RunSession<D>, Promise<State<D>>>;
+  readonly #active: Set<RunSession<D>>;
   /** Writes answers to the store one at a time. */
   readonly #answers = new Mutex();
 
   /** @param draining - also drains the runs; the signal of the node that contains them. */
-  constructor(
-    graph: SavedGraph<D>,
-    draining?: AbortSignal,
-    active = new Map<RunSession<D>, Promise<State<D>>>(),
-  ) {
+  constructor(graph: SavedGraph<D>, draining?: AbortSignal, active = new Set<RunSession<D>>()) {
     this.#active = active;
     this.#graph = graph;
     this.#draining = draining;
@@ -82,28 +78,18 @@ export class Runner<D extends object> {
     return new Runner(graph, this.#draining, this.#active);
   }
 
-  start(state: State<D>, options: RunOptions<D>): Promise<State<D>> {
-    return this.#track(state.runId, (session) => this.#start(state, options, session));
-  }
-
-  /** @param run - the run, or one of its checkpoints. */
-  async resume(
-    run: string | { readonly checkpointId: string },
-    options: RunOptions<D>,
-  ): Promise<State<D>> {
-    if (typeof run === "object") {
-      const { checkpointId } = run;
-      const runId = await this.#graph.runOf(checkpointId);
-      return this.resume(runId, { ...options, checkpointId });
-    }
+  /** Starts a State's run, or resumes the run with an id. */
+  run(run: State<D> | string, options: RunOptions<D>): RunSession<D> {
+    if (run instanceof State)
+      return this.#track(run.runId, (session) => this.#start(run, options, session));
     const { step, checkpointId } = options;
-    return this.#track(run, async (session) => {
+    return this.#track(checkRunId(run), async (session) => {
       const loaded = await this.#graph.load(run, { step, checkpointId });
       return this.#resume(loaded, options, session);
     });
   }
 
-  resumeOrStart(state: State<D>, options: RunOptions<D>): Promise<State<D>> {
+  resumeOrStart(state: State<D>, options: RunOptions<D>): RunSession<D> {
     return this.#track(state.runId, async (session) => {
       const loaded = await this.#newestIfAny(state.runId);
       return loaded === undefined
@@ -125,7 +111,7 @@ export class Runner<D extends object> {
     claim?: Claim,
   ): Promise<RecoveryAttempt<D>> {
     return new Promise((resolve, reject) => {
-      const result = this.#track(
+      const { result } = this.#track(
         runId,
         async (session) => {
           const newest = await this.#graph.load(runId);
@@ -151,12 +137,7 @@ export class Runner<D extends object> {
 
   /** The newest session with a run in this process. */
   session(runId: string): RunSession<D> | undefined {
-    return [...this.#active.keys()].findLast((session) => session.runId === runId);
-  }
-
-  /** The result of a run in progress. */
-  resultOf(session: RunSession<D>): Promise<State<D>> {
-    return this.#active.get(session) ?? this.#graph.load(session.runId);
+    return [...this.#active].findLast((session) => session.runId === runId);
   }
 
   /**
@@ -173,7 +154,7 @@ export class Runner<D extends object> {
     const running = this.session(runId);
     if (running !== undefined) {
       if (await running.answer(answer)) return;
-      await this.#active.get(running)?.catch(() => {});
+      await running.result.catch(() => {});
     }
     await this.#answers.run(() => this.#change(runId, (state) => withAnswer(state, answer)));
   }
@@ -196,7 +177,7 @@ export class Runner<D extends object> {
 
   async delete(runId: string): Promise<void> {
     const store = await this.#graph.store();
-    await this.#claimed(new RunSession(runId), () => store.delete(runId), { must: true });
+    await this.#claimed(new RunControl(runId), () => store.delete(runId), { must: true });
     this.#removed(runId);
   }
 
@@ -219,20 +200,20 @@ export class Runner<D extends object> {
     change: (state: State<D>) => State<D> | undefined,
     { at, ...claiming }: Claiming & { readonly at?: CheckpointAt } = {},
   ): Promise<State<D>> {
-    const session = new RunSession<D>(runId);
+    const control = new RunControl(runId);
     const load = () => this.#graph.load(runId, at);
-    const work = async () => this.#saveChange(await load(), change, session);
-    return this.#claimed(session, work, claiming);
+    const work = async () => this.#saveChange(await load(), change, control);
+    return this.#claimed(control, work, claiming);
   }
 
   /** Saves what a change makes of a State; without a change it stays as it is. */
   async #saveChange(
     state: State<D>,
     change: (state: State<D>) => State<D> | undefined,
-    session: RunSession<D>,
+    control: RunControl,
   ): Promise<State<D>> {
     const next = change(state);
-    return next === undefined ? state : this.#save(next, await this.#saver(next, session));
+    return next === undefined ? state : this.#save(next, await this.#saver(next, control));
   }
 
   /**
@@ -241,37 +222,37 @@ export class Runner<D extends object> {
    * @throws ConfigError if called from a node of one of them, which would wait for itself.
    */
   drain(): Promise<void> {
-    const active = [...this.#active.keys()];
-    for (const { control } of active) control.drain();
+    const active = [...this.#active];
+    for (const session of active) session.drain();
     const around = active.length > 0 ? callers() : [];
     const problem =
       "must not be awaited inside a node of a run that it stops: call it without await, or outside the graph";
     const stopped = active.some(({ scope }) => around.includes(scope.name))
       ? Promise.reject(new ConfigError("drain", problem))
-      : Promise.allSettled(this.#active.values()).then(() => {});
+      : Promise.allSettled(active.map(({ result }) => result)).then(() => {});
     // A node may drain its graph, as long as it does not await that.
     stopped.catch(() => {});
     return stopped;
   }
 
-  async #track(
+  #track(
     runId: string,
     work: (session: RunSession<D>) => Promise<State<D>>,
     claim?: Claim,
-  ): Promise<State<D>> {
-    const session = new RunSession<D>(runId);
-    const drain = (): void => session.control.drain();
-    if (this.#draining?.aborted) drain();
-    const ignore = this.#draining && onAbort(this.#draining, drain);
-    const going = this.#claimed(session, () => work(session), { claim });
-    this.#active.set(session, going);
-    try {
-      return await going;
-    } finally {
-      this.#active.delete(session);
-      session.end();
-      ignore?.();
-    }
+  ): RunSession<D> {
+    const session = new RunSession<D>(runId, async (own) => {
+      const drain = (): void => own.drain();
+      if (this.#draining?.aborted) drain();
+      const ignore = this.#draining && onAbort(this.#draining, drain);
+      try {
+        return await this.#claimed(own, () => work(own), { claim });
+      } finally {
+        this.#active.delete(own);
+        ignore?.();
+      }
+    });
+    this.#active.add(session);
+    return session;
   }
 
   /**
@@ -280,12 +261,12 @@ export class Runner<D extends object> {
    * @throws CheckpointConflictError, naming the holder, before anything is done.
    */
   async #claimed<T>(
-    session: RunSession<D>,
+    control: RunControl,
     work: () => Promise<T>,
     { claim, must = false }: Claiming = {},
   ): Promise<T> {
-    const own = claim ? borrowed(claim) : await this.#claim(session.runId, must);
-    return session.control.under(own, work);
+    const own = claim ? borrowed(claim) : await this.#claim(control.runId, must);
+    return control.under(own, work);
   }
 
   /** A failed claim stops a run just as a failed save does. */
@@ -373,7 +354,7 @@ export class Runner<D extends object> {
   ): Promise<State<D>> {
     const { settings, entry } = this.#graph;
     this.#checkBreakpoints(from.saver !== undefined);
-    session.control.waitFor(gate);
+    session.waitFor(gate);
     const plan = { settings, entry, signal, onValues, ...from };
     const last = await session.walk(state, plan);
     // The caller that gave a refused answer must learn why.
@@ -397,9 +378,9 @@ export class Runner<D extends object> {
   }
 
   /** @param latest - what the store has of a run that walks on. */
-  async #saver(from: State<D>, session?: RunSession<D>, latest?: State<D>): Promise<Saver<D>> {
+  async #saver(from: State<D>, control?: RunControl, latest?: State<D>): Promise<Saver<D>> {
     const store = await this.#graph.store();
-    return new Saver<D>(store, this.#graph.settings, from, session?.control, latest);
+    return new Saver<D>(store, this.#graph.settings, from, control, latest);
   }
 
   /** @param must - whether a failed save is an error, whatever the config says. */

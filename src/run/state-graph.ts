@@ -28,7 +28,7 @@ import type { RunHandle } from "./handles/handle.js";
 import { Handles } from "./handles/handles.js";
 import { streamEvents, type ValuesEvent, valuesListener } from "./handles/stream.js";
 import type { AttemptEnd, RecoveryPolicy } from "./position/continuation.js";
-import { type RecoveryAttempt, Runner, type RunOptions } from "./runner.js";
+import { type RecoveryAttempt, Runner } from "./runner.js";
 import { SavedGraph } from "./saved-graph.js";
 import { checkNodeOptions, type NodeOptions, withOptions } from "./visit/attempts.js";
 
@@ -247,7 +247,7 @@ export class StateGraph<D extends object, N extends string = never> {
    */
   async execute(state: State<D>, options: ExecuteOptions = {}): Promise<State<D>> {
     checkStart(state);
-    return this.#for(options, executeOptions).start(state, options);
+    return this.#for(options, executeOptions).run(state, options).result;
   }
 
   /**
@@ -269,7 +269,11 @@ export class StateGraph<D extends object, N extends string = never> {
       runReference("run", run);
       checkOptions("run", run, { checkpointId: text });
     }
-    return this.#for(options, resumeOptions).resume(run, options);
+    const runner = this.#for(options, resumeOptions);
+    if (typeof run !== "object") return runner.run(run, options).result;
+    const { checkpointId } = run;
+    const runId = await this.#graph.runOf(checkpointId);
+    return runner.run(runId, { ...options, checkpointId }).result;
   }
 
   /**
@@ -281,7 +285,7 @@ export class StateGraph<D extends object, N extends string = never> {
    */
   async resumeOrStart(state: State<D>, options: ExecuteOptions = {}): Promise<State<D>> {
     checkStart(state);
-    return this.#for(options, executeOptions).resumeOrStart(state, options);
+    return this.#for(options, executeOptions).resumeOrStart(state, options).result;
   }
 
   /**
@@ -307,9 +311,8 @@ export class StateGraph<D extends object, N extends string = never> {
    */
   start(run: State<D> | string, options: ResumeOptions = {}): RunHandle<D> {
     if (typeof run !== "string") checkStart(run);
-    const { runId, start } = this.#toStart(run, options);
-    const savedBy = run instanceof State ? "checkpoint.save" : "graph.start";
-    return this.#handles.start(runId, savedBy, () => start(options));
+    const session = this.#for(options, checksOf(run)).run(run, options);
+    return this.#handles.add(session, run instanceof State ? "checkpoint.save" : "graph.start");
   }
 
   /**
@@ -372,29 +375,17 @@ export class StateGraph<D extends object, N extends string = never> {
   ): AsyncGenerator<AnyEvent | ValuesEvent<D>, State<D>, undefined> {
     if (typeof run === "object") checkStart(run);
     const { values, ...rest } = options;
-    const { runId, start } = this.#toStart(run, options, { values: flag });
+    const runner = this.#for(options, { ...checksOf(run), values: flag });
+    const runId = run instanceof State ? run.runId : checkRunId(run);
     return streamEvents<State<D>, ValuesEvent<D>>(
       this.#settings.bus,
       runId,
       options.signal,
       (signal, gate, add) => {
         const onValues = values ? valuesListener<D>(add) : undefined;
-        return start({ ...rest, signal, gate, onValues });
+        return runner.run(run, { ...rest, signal, gate, onValues }).result;
       },
     );
-  }
-
-  /** What starts a State's run, or resumes the run with an id, with valid options. */
-  #toStart(
-    run: State<D> | string,
-    options: ResumeOptions,
-    more?: Checks,
-  ): { runId: string; start(options: RunOptions<D>): Promise<State<D>> } {
-    const checks = run instanceof State ? executeOptions : resumeOptions;
-    const runner = this.#for(options, { ...checks, ...more });
-    return run instanceof State
-      ? { runId: run.runId, start: (given) => runner.start(run, given) }
-      : { runId: checkRunId(run), start: (given) => runner.resume(run, given) };
   }
 
   /** What runs a graph that is complete, for a call whose options are valid. */
@@ -559,6 +550,7 @@ const resumeOptions: Checks = {
   ...executeOptions,
   ...{ step: () => {}, checkpointId: () => {}, input: () => {} },
 };
+const checksOf = (run: unknown): Checks => (run instanceof State ? executeOptions : resumeOptions);
 
 function toCheckpointAt(at: number | string | CheckpointAt): CheckpointAt {
   if (typeof at === "number") return { step: at };

@@ -1,4 +1,3 @@
-import { GraphError, show } from "../../errors.js";
 import type { AnyEvent } from "../../events.js";
 import type { RunSession } from "../loop/loop.js";
 import type { Runner } from "../runner.js";
@@ -30,15 +29,6 @@ export class Handles<D extends object> {
     return this.#graph.settings.store !== undefined;
   }
 
-  /** The handle of a run that `start` begins; `savedBy` is the event that shows that it is in the store. */
-  start(runId: string, savedBy: AnyEvent["type"], start: () => Promise<unknown>): RunHandle<D> {
-    // From here on the run is known; it emits nothing before the next microtask. The handle has its result.
-    start().catch(() => {});
-    const session = this.#runner.session(runId);
-    if (session === undefined) throw new GraphError("GRAPH_STATE", `run ${show(runId)} is unknown`);
-    return this.#add(session, this.#saves ? savedBy : undefined);
-  }
-
   /** The handle of a run in this process or in another one. */
   attach(runId: string): RunHandle<D> {
     const session = this.#runner.session(runId);
@@ -46,17 +36,22 @@ export class Handles<D extends object> {
     if (active !== undefined && (session === undefined || active.session === session)) {
       return active.handle;
     }
-    if (session !== undefined) return this.#add(session, undefined);
+    if (session !== undefined) return this.add(session);
     const ended = this.#ended.get(runId);
     if (ended !== undefined && !(ended.isResumable && this.#saves)) return ended.handle;
     const answer: RunHandle<D>["answer"] = (name, value) => this.#runner.answer(runId, name, value);
     return new SourceHandle(new StoredSource(runId, this.#graph, answer));
   }
 
-  #add(session: RunSession<D>, savedBy: AnyEvent["type"] | undefined): RunHandle<D> {
+  /**
+   * The handle of a run that begins, and emits nothing before the next microtask, or of one in progress.
+   *
+   * @param savedBy - the event that shows that it is in the store; `undefined` if it already is.
+   */
+  add(session: RunSession<D>, savedBy?: AnyEvent["type"]): RunHandle<D> {
     const { runId } = session;
     const { bus, name } = this.#graph.settings;
-    const run = new LocalSource(this.#runner, session, name, savedBy);
+    const run = new LocalSource(this.#runner, session, name, this.#saves ? savedBy : undefined);
     this.#active.set(runId, run);
     bus.on("*", this.#hear);
     this.#ended.delete(runId);

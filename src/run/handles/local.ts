@@ -23,7 +23,6 @@ export class LocalSource<D extends object> implements RunSource<D> {
   /** Resolves when the run has ended, in whatever way. */
   readonly ended: Promise<void>;
   readonly answer: RunSource<D>["answer"];
-  readonly #result: Promise<State<D>>;
   readonly #savedBy: AnyEvent["type"] | undefined;
   readonly #buffer: EventBuffer;
   readonly #saved = defer();
@@ -46,7 +45,6 @@ export class LocalSource<D extends object> implements RunSource<D> {
     this.saved = this.#saved.promise;
     this.handle = new SourceHandle(this);
     this.answer = (name, value) => runner.answer(runId, name, value);
-    this.#result = runner.resultOf(session);
     this.#savedBy = savedBy;
     this.#buffer = new EventBuffer(
       loop?.state.steps.map((record) => stepEvent(record, runId, graph)),
@@ -60,7 +58,7 @@ export class LocalSource<D extends object> implements RunSource<D> {
       else this.#saved.resolve();
       this.#buffer.end();
     };
-    this.ended = this.#result.then(
+    this.ended = session.result.then(
       (state) => end({ state }),
       (error: unknown) => end({ error }),
     );
@@ -98,12 +96,12 @@ export class LocalSource<D extends object> implements RunSource<D> {
   }
 
   end(): Promise<State<D>> {
-    return this.#result;
+    return this.session.result;
   }
 
   async stop(): Promise<boolean> {
-    this.session.control.abort(new DOMException("the run was cancelled", "AbortError"));
-    const last = await this.#result.catch(() => undefined);
+    this.session.abort(new DOMException("the run was cancelled", "AbortError"));
+    const last = await this.session.result.catch(() => undefined);
     return last?.status !== "completed";
   }
 }

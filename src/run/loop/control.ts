@@ -39,7 +39,7 @@ export function borrowed(claim: Claim): Claim {
  * checked before anything begins and before anything is saved. Its fields are written here only.
  */
 export class RunControl {
-  readonly #runId: string;
+  readonly runId: string;
   readonly #controller = new AbortController();
   /** A copy of `signal.aborted`, which is too slow to read at every step. */
   aborted = false;
@@ -52,7 +52,7 @@ export class RunControl {
   #claim: Claim | undefined;
 
   constructor(runId: string) {
-    this.#runId = runId;
+    this.runId = runId;
   }
 
   /** Aborts when the run must stop as soon as possible: it is cancelled, or another process has it. */
@@ -133,7 +133,7 @@ export class RunControl {
   #lose(): void {
     if (this.lost !== undefined) return;
     const cause: unknown = this.#claim?.lost?.reason;
-    this.lost = new CheckpointConflictError(this.#runId, 0, 0, { cause });
+    this.lost = new CheckpointConflictError(this.runId, 0, 0, { cause });
     this.abort(this.lost);
   }
 }

@@ -42,24 +42,24 @@ export interface Plan<D extends object> {
 }
 
 /** The work on a run in this process, from before it is claimed until it has stopped. */
-export class RunSession<D extends object> {
-  readonly runId: string;
-  readonly control: RunControl;
+export class RunSession<D extends object> extends RunControl {
   /** The scope in which its nodes are called. */
   readonly scope = new CallScope();
   /** Its walk through the graph; `undefined` before that has begun. */
   loop: RunLoop<D> | undefined;
+  /** The State with which it stops, or its error. */
+  readonly result: Promise<State<D>>;
   /** Resolved when the walk begins, or the run stops before. */
   #begun: Deferred<void> | undefined;
 
-  constructor(runId: string) {
-    this.runId = runId;
-    this.control = new RunControl(runId);
+  constructor(runId: string, work: (session: RunSession<D>) => Promise<State<D>>) {
+    super(runId);
+    this.result = work(this).finally(() => this.#begun?.resolve());
   }
 
   /** Runs from a State to an exit point, a pause or an error. */
   walk(state: State<D>, plan: Plan<D>): Promise<State<D>> {
-    const loop = new RunLoop(plan, state, this.control);
+    const loop = new RunLoop(plan, state, this);
     this.loop = loop;
     this.#begun?.resolve();
     return this.scope.run(() => loop.run(state));
@@ -70,11 +70,6 @@ export class RunSession<D extends object> {
     this.#begun ??= defer();
     if (this.loop === undefined) await this.#begun.promise;
     return this.loop?.answer(answer) ?? false;
-  }
-
-  /** Notes that the run has stopped. */
-  end(): void {
-    this.#begun?.resolve();
   }
 }
 
