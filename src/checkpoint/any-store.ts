@@ -34,13 +34,25 @@ export async function listRuns(
   return filterRuns((await Promise.all(states)).map(summarize), filter);
 }
 
-/** The checkpoints of a run, newest first; only the newest one if the store has no `history`. */
-export async function historyOf(given: CheckpointStore, runId: string): Promise<HistoryEntry[]> {
+/**
+ * The checkpoints of a run, newest first; only the newest one if the store has no `history`.
+ *
+ * @param load - loads that one, from a store that is open.
+ */
+export async function historyOf<D extends object>(
+  given: CheckpointStore,
+  runId: string,
+  load = (store: CheckpointStore): Promise<State<D>> => store.load<D>(runId),
+): Promise<HistoryEntry[]> {
   const store = await opened(given);
   if (store.history !== undefined) return store.history(runId);
-  const newest = await newestOf(store, runId);
-  if (newest === undefined) return [];
-  return [entryOf(newest, "", isProgressSave(recordOf(newest).progress))];
+  try {
+    const newest = await load(store);
+    return [entryOf(newest, "", isProgressSave(recordOf(newest).progress))];
+  } catch (error) {
+    if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return [];
+    throw error;
+  }
 }
 
 /** The checkpoints of a run, oldest first, as `export` returns them. */
@@ -87,15 +99,6 @@ export function faultOf(error: unknown): Pick<Finding, "problem" | "expected" | 
     return { problem: "corrupt", expected, actual };
   }
   return { problem: "unreadable", expected: "a checkpoint", actual: messageOf(error) };
-}
-
-async function newestOf(store: CheckpointStore, runId: string): Promise<State<object> | undefined> {
-  try {
-    return await store.load<object>(runId);
-  } catch (error) {
-    if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return undefined;
-    throw error;
-  }
 }
 
 /** Whether a checkpoint's name is a step. */

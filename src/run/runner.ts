@@ -285,9 +285,8 @@ export class Runner<D extends object> {
 
   async #start(state: State<D>, options: RunOptions<D>, session: RunSession<D>): Promise<State<D>> {
     const first = await this.#graph.first(state);
-    const store = await this.#graph.storeIfAny();
-    if (store !== undefined) await this.#graph.describe(store, state.runId);
-    const saver = store && (await this.#saver(first, session));
+    await this.#graph.describe(state.runId);
+    const saver = this.#graph.settings.store && (await this.#saver(first, session));
     return this.#walk(first, options, session, { after: undefined, isResumed: false, saver });
   }
 
@@ -331,7 +330,7 @@ export class Runner<D extends object> {
     const graph = this.#graph;
     const position = graph.position(from);
     if (position.state.status !== "paused") checkWanted(position.state, input);
-    await graph.describe(await graph.store(), newest.runId);
+    await graph.describe(newest.runId);
     const run = { newest, from, position, setsBack: !isNewest(options), recovery, input };
     const { state: first, save, error } = await continued(run, graph);
     const saver = await this.#saver(first, session, newest);

@@ -1,9 +1,9 @@
+import { historyOf } from "../checkpoint/any-store.js";
 import { checkAt } from "../checkpoint/arguments.js";
 import { migrate } from "../checkpoint/migration.js";
 import {
   type CheckpointAt,
   type CheckpointStore,
-  entryOf,
   type HistoryEntry,
   isAt,
   isNewest,
@@ -31,8 +31,8 @@ import {
 import { END, type End, type GraphNode } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
 import { checkRunId } from "../options.js";
-import { progressOf, withRecord } from "../state/derive.js";
-import { isProgressSave, newProgress, unsaved } from "../state/fields.js";
+import { withRecord } from "../state/derive.js";
+import { newProgress, unsaved } from "../state/fields.js";
 import { freezeCopy } from "../state/freeze-copy.js";
 import { traitsOf } from "../state/json-traits.js";
 import { mergedMetadata } from "../state/metadata.js";
@@ -104,9 +104,10 @@ export class SavedGraph<D extends object> {
   }
 
   /** Saves the topology of the graph; emits an event if the store fails to keep it. */
-  async describe(store: CheckpointStore, runId: string): Promise<void> {
+  async describe(runId: string): Promise<void> {
+    const store = await this.storeIfAny();
     try {
-      await store.saveTopology?.(this.description);
+      await store?.saveTopology?.(this.description);
     } catch (error) {
       this.saveFailed(runId, error);
     }
@@ -224,15 +225,7 @@ export class SavedGraph<D extends object> {
 
   async history(runId: string): Promise<HistoryEntry[]> {
     checkRunId(runId);
-    const store = await this.store();
-    if (store.history !== undefined) return store.history(runId);
-    try {
-      const state = await this.#fetch(store, runId);
-      return [entryOf(state, "", isProgressSave(progressOf(state)))];
-    } catch (error) {
-      if (isWaymarkError(error, "CHECKPOINT_NOT_FOUND")) return [];
-      throw error;
-    }
+    return historyOf(await this.store(), runId, (store) => this.#fetch(store, runId));
   }
 
   /** Loads, migrates and validates a checkpoint, and compares its graph with this one. */
