@@ -7,6 +7,7 @@ import { type Edge, END, type End, type GraphNode } from "../../graph/node.js";
 import { Pause } from "../../graph/pause.js";
 import { advance as advanced, isOpaque, progressOf, withProgress } from "../../state/derive.js";
 import type { Progress } from "../../state/fields.js";
+import type { Ledger } from "../../state/ledger.js";
 import { type Answer, noPauses, type PauseRequest } from "../../state/pauses.js";
 import { validated } from "../../state/schema.js";
 import { symbolOf } from "../../state/shape.js";
@@ -192,7 +193,8 @@ export class RunLoop<D extends object> {
     let state = start;
     let time = isoNow();
     const first = this.#firstNode(state);
-    if (first === END) return this.#finish(state);
+    // Resumed with nothing left to do.
+    if (first === END) return this.#saveEnd(state, completed);
     let node: GraphNode<D> = first;
     if (isResumed) events.resumed(state, node.name);
     let skipBreakpoint = this.#plan.skipBreakpoint;
@@ -206,8 +208,7 @@ export class RunLoop<D extends object> {
       if (background) saver.check(state);
       // First, so that a run that failed at a node has passed the breakpoint before it.
       if (breakpoints?.before?.includes(node.name) && !skipBreakpoint) {
-        const pauses = [breakpoint("before", node.name)];
-        return this.#pause(state, node.name, pauses);
+        return this.#saveEnd(state, pausedAt(node.name, [breakpoint("before", node.name)]));
       }
       skipBreakpoint = false;
       if (state.step >= maxIterations) throw tooLong(state, node.name);
@@ -259,12 +260,9 @@ export class RunLoop<D extends object> {
           time = isoNow();
         }
       }
-      if (paused) {
-        events.paused(state, visit.ledger, visit.ledger);
-        return state;
-      }
+      if (paused) return this.#finish(state);
       if (way !== undefined) events.edgeChosen(node, way, time);
-      if (way === undefined || ends || way.to === END) return this.#complete(state);
+      if (way === undefined || ends || way.to === END) return this.#finish(state);
       if (way.to === undefined) throw way.failure.at(state);
       node = way.to;
     }
@@ -337,7 +335,7 @@ export class RunLoop<D extends object> {
     const [pause] = asked;
     if (signal.reason instanceof CheckpointConflictError) throw signal.reason;
     if (pause !== undefined && this.#saver !== undefined)
-      return this.#pause(left, name, asked, ledgerBefore);
+      return this.#saveEnd(left, pausedAt(name, asked), ledgerBefore);
     const cause = pause === undefined ? error : cannotPause(pause);
     const from = isStop(cause, this.#control) ? left : visit.failed(left);
     const failure = nodeFailed(from, name, cause, this.#control);
@@ -357,32 +355,23 @@ export class RunLoop<D extends object> {
     return way.to;
   }
 
-  /** Pauses before the current node completes; `before` is the ledger from when it began. */
-  async #pause(
-    state: State<D>,
-    nextNode: string,
-    pauses: readonly PauseRequest[],
-    before = this.#visit.ledger,
-  ): Promise<State<D>> {
-    const pause = {
-      status: "paused",
-      reason: "pause",
-      pauses: Object.freeze(pauses),
-      nextNode,
-    } as const;
-    const saved = await this.#save(this.#last(state, pause), true);
-    this.#events.paused(saved, before, this.#visit.ledger);
-    return saved;
+  /** Pauses or completes the run where no node has completed. */
+  async #saveEnd(state: State<D>, end: Partial<Progress>, before?: Ledger): Promise<State<D>> {
+    const last = this.#last(state, end);
+    return this.#finish(await this.#save(last, end.status === "paused"), before);
   }
 
-  /** Completes a run that was resumed with nothing left to do. */
-  async #finish(state: State<D>): Promise<State<D>> {
-    const end = { status: "completed", reason: "complete", nextNode: undefined } as const;
-    return this.#complete(await this.#save(this.#last(state, end)));
-  }
-
-  /** Removes the checkpoints of a run whose end is saved, unless they are preserved. */
-  async #complete(state: State<D>): Promise<State<D>> {
+  /**
+   * What is left of a run that has paused or completed, and is saved: the checkpoints of a completed one are removed,
+   * unless they are preserved.
+   *
+   * @param before - the ledger as it was when the node that pauses began.
+   */
+  async #finish(state: State<D>, before = this.#visit.ledger): Promise<State<D>> {
+    if (state.status === "paused") {
+      this.#events.paused(state, before, this.#visit.ledger);
+      return state;
+    }
     const saver = this.#saver;
     const left = this.#settings.preserve || saver === undefined ? state : await saver.clean(state);
     this.#events.completed(state);
@@ -397,29 +386,22 @@ export class RunLoop<D extends object> {
       return error;
     }
     const failure = error as Failure<D>;
-    const last = this.#isSaved(failure) ? failure.state : await this.#saveFailed(failure);
-    this.#events.failed(failure, last);
-    return failure.toError(last, this.#path.list());
-  }
-
-  /** Whether the store has the end of a failed run, or fails to take it. */
-  #isSaved({ code, state }: Failure<D>): boolean {
+    const { code, state } = failure;
     // An aborted run is saved even if nothing is new: otherwise a resume would take it for a crash.
     const isAborted = code === "ABORTED" && state.reason === "abort";
-    return (
-      (isAborted && this.#saver?.has(state, this.#visit.answers)) || code === "CHECKPOINT_SAVE"
-    );
-  }
-
-  async #saveFailed(failure: Failure<D>): Promise<State<D>> {
-    const last = this.#last(failure.state, failure.toProgress());
-    try {
-      return await this.#save(last);
-    } catch (error) {
-      // The caller must see the run's own error; an event reports that this save failed too.
-      if (error instanceof CheckpointConflictError) this.#control.abort(error);
-      return last;
+    const isSaved = isAborted && this.#saver?.has(state, this.#visit.answers);
+    let last = state;
+    if (!isSaved && code !== "CHECKPOINT_SAVE") {
+      last = this.#last(state, failure.toProgress());
+      try {
+        last = await this.#save(last);
+      } catch (error) {
+        // The caller must see the run's own error; an event reports that this save failed too.
+        if (error instanceof CheckpointConflictError) this.#control.abort(error);
+      }
     }
+    this.#events.failed(failure, last);
+    return failure.toError(last, this.#path.list());
   }
 
   /** The last State of a run that stops where no node has completed: answers that come later are saved separately. */
@@ -433,6 +415,18 @@ export class RunLoop<D extends object> {
   #save(state: State<D>, must = false): State<D> | Promise<State<D>> {
     return this.#saver?.save(state, must) ?? state;
   }
+}
+
+/** What the last State of a run says that has completed. */
+const completed: Partial<Progress> = {
+  status: "completed",
+  reason: "complete",
+  nextNode: undefined,
+};
+
+/** What the last State of a run says that has paused before a node completed. */
+function pausedAt(nextNode: string, pauses: readonly PauseRequest[]): Partial<Progress> {
+  return { status: "paused", reason: "pause", pauses: Object.freeze(pauses), nextNode };
 }
 
 const LIMIT = 100;
