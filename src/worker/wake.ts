@@ -2,7 +2,7 @@ import type { CheckpointStore } from "../checkpoint/store.js";
 import { now, sleep } from "../clock.js";
 import { isWaymarkError, show } from "../errors.js";
 import { loadIfAny } from "../run/handles/stored.js";
-import { keepAnswer, toAnswer } from "../run/pauses/pauses.js";
+import { changeRun, toAnswer, withAnswer } from "../run/pauses/pauses.js";
 import type { State } from "../state/state.js";
 import { queueError } from "./backend.js";
 import { type JobQueue, jobIdOf, questionOf } from "./job.js";
@@ -59,7 +59,7 @@ export async function answerRun(run: WhereRun, name: string, value: unknown): Pr
     const isOpen = waits(await loadIfAny(store, runId));
     wasOpen ||= isOpen;
     try {
-      const kept = await keepAnswer(store, runId, given);
+      const kept = await changeRun(store, runId, (state) => withAnswer(state, given));
       // Decided by the State it was added to: the run may have reached the pause since it was loaded.
       if (waits(kept)) await wakeUp(run, questionOf(kept));
       return;

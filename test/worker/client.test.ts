@@ -16,7 +16,7 @@ import {
 import { eventLog } from "waymark/observers/event-log";
 import { Client, type QueuedRun } from "waymark/worker";
 import { forkRun } from "../../src/checkpoint/fork.js";
-import { keepAnswer, toAnswer } from "../../src/run/pauses/pauses.js";
+import { changeRun, toAnswer, withAnswer } from "../../src/run/pauses/pauses.js";
 import { nameAndVersion } from "../../src/worker/submission.js";
 import { rejection } from "../graphs.js";
 import { type Count, gate, single, usePlace } from "./place.js";
@@ -342,7 +342,8 @@ describe("reconcile", () => {
     expect((await client.reconcile("refilled")).sort()).toEqual(ids);
     expect(await client.reconcile("refilled")).toEqual([]);
     // The queue has lost that it was woken up for its answer.
-    await keepAnswer(store, paused.runId, toAnswer("n", true));
+    const answer = toAnswer("n", true);
+    await changeRun(store, paused.runId, (state) => withAnswer(state, answer));
     expect(await client.reconcile("refilled")).toEqual([paused.runId]);
     await place.work({ graphs: [graph] });
     expect((await waiting.result()).data.n).toBe(14);

@@ -23,7 +23,7 @@ export const command: Command = {
   ],
   examples: ["waymark answer 019a2f yes", "waymark answer 019a2f approval '{\"approved\":true}'"],
   run: async (context, values) => {
-    const [{ keepAnswer, toAnswer }, { checkFree }, { readValue }] = await Promise.all([
+    const [{ changeRun, toAnswer, withAnswer }, { checkFree }, { readValue }] = await Promise.all([
       import("../../run/pauses/pauses.js"),
       import("../execution/graph-run.js"),
       import("../data.js"),
@@ -37,7 +37,8 @@ export const command: Command = {
     await checkFree(context, opened, runId);
     const name = rest.length > 1 ? (rest[0] ?? "") : await onlyPause(store, runId);
     const value = await readValue(context.io, text);
-    const { status } = await keepAnswer(store, runId, toAnswer(name, value));
+    const answer = toAnswer(name, value);
+    const { status } = await changeRun(store, runId, (state) => withAnswer(state, answer));
     context.print.result({ runId, status, answered: name }, () =>
       context.print.facts([
         ["run", runId],

@@ -11,7 +11,7 @@ import { DATA_COPY } from "../../state/results.js";
 import { isSchema, type StandardSchema, validated } from "../../state/schema.js";
 import { isPlainObject } from "../../state/shape.js";
 import type { Patch, State } from "../../state/state.js";
-import { claimOf } from "../loop/control.js";
+import { claimOf, RunControl } from "../loop/control.js";
 
 /** Thrown through a node that pauses inside; the loop turns it into a paused run. */
 export class PauseRequested extends Error {
@@ -302,20 +302,6 @@ export function withAnswer<D extends object>(state: State<D>, answer: Answer): S
 }
 
 /**
- * Keeps an answer for a run that nobody works on, without needing its graph.
- *
- * @throws CheckpointConflictError if a process works on the run.
- * @throws CheckpointNotFoundError if it is not in the store.
- */
-export async function keepAnswer(
-  store: CheckpointStore,
-  runId: string,
-  answer: Answer,
-): Promise<State<object>> {
-  return changeRun(store, runId, (state) => withAnswer(state, answer));
-}
-
-/**
  * Changes and saves a run that nobody works on, without needing its graph.
  *
  * @throws CheckpointConflictError if a process works on the run.
@@ -326,10 +312,6 @@ export async function changeRun<D extends object>(
   runId: string,
   change: (state: State<D>) => State<D>,
 ): Promise<State<D>> {
-  const claim = await claimOf(store, runId);
-  try {
-    return await store.save(change(await store.load<D>(runId)));
-  } finally {
-    await claim?.release().catch(() => {});
-  }
+  const work = async () => store.save(change(await store.load<D>(runId)));
+  return new RunControl(runId).under(await claimOf(store, runId), work);
 }
