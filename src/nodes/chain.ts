@@ -101,7 +101,7 @@ export function chain<D extends object, I>(
       for (const item of list.slice(completed)) {
         context.signal.throwIfAborted();
         context.draining.throwIfAborted();
-        await context.checkClaim();
+        await context.run.control.verify();
         const label = labelOf(item, completed);
         const own = context.item({ index: completed, id: String(completed), label });
         state = await take(step, state, item, own, { label, total });

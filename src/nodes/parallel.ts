@@ -108,7 +108,7 @@ export function parallel<D extends object, I, R>(
     });
     const results = await pool.run();
     if (merge !== undefined) return merge(state, results, pool.errors);
-    if (!context.reduces) return state;
+    if (context.run.settings.reducers === undefined) return state;
     let next = state;
     for (const result of results)
       if (isPlainObject(result)) next = context.change(next, result as Patch<D>);

@@ -91,9 +91,10 @@ export function subgraph<D extends object, C extends object, N extends string>(
   const node = oncePerNode<D>("subgraph", async (state, context) => {
     const { signal, draining } = context;
     const store = new ChildStore(context, opens);
-    const { bus, node, runId: outerRunId } = context;
-    const nest = (own: EventBus): EventBus => new NestedBus(own, bus, node, outerRunId);
-    const claim = async () => context.claim;
+    const { run, node, runId: outerRunId } = context;
+    const nest = (own: EventBus): EventBus =>
+      new NestedBus(own, run.settings.bus, node, outerRunId);
+    const claim = async () => context.run.control.lent;
     const more = { nest, claim, isInner: true };
     const inner = StateGraph.inside(graph, store, draining, undefined, more);
     let last = store.latest<C>();

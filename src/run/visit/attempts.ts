@@ -125,7 +125,7 @@ export async function attempts<D extends object, I, T>(
   let given = first;
   for (let number = 1 + (typeof before === "number" ? before : await before); ; number++) {
     // A lost claim has aborted the run.
-    const checking = context.checkClaim();
+    const checking = context.run.control.verify();
     if (checking !== undefined) await checking;
     const attempt = context.attempted(number, retry);
     try {

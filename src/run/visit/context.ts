@@ -1,8 +1,8 @@
-import type { CheckpointStore, Claim } from "../../checkpoint/store.js";
+import type { CheckpointStore } from "../../checkpoint/store.js";
 import { now, sleep } from "../../clock.js";
 import { ConfigError, type SchemaError, show } from "../../errors.js";
 import type { EventMap } from "../../event-map.js";
-import type { EventBus, EventType } from "../../events.js";
+import type { EventType } from "../../events.js";
 import type {
   LedgerWriter,
   NodeContext,
@@ -26,7 +26,7 @@ import type { ItemOutcome, ItemRecord } from "../../state/steps.js";
 import type { Stop } from "../loop/failure.js";
 import { ANSWER, DEADLINE, RETRY, SLEEP, waitUntil, workKey } from "../pauses/pauses.js";
 import type { Attempt, Part, Visit } from "./visit.js";
-import type { Work } from "./work.js";
+import type { VisitedRun, Work } from "./work.js";
 
 /** An item of a list, as the list's node knows it. */
 export interface ItemPlace {
@@ -236,7 +236,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
 
   /** Waits until the next attempt is due. If the run pauses for that, the number of attempts is remembered. */
   async waitForRetry(ms: number): Promise<void> {
-    if (ms <= this.#visit.run.settings.longestWait) return sleep(ms, this.signal, this.draining);
+    if (ms <= this.run.settings.longestWait) return sleep(ms, this.signal, this.draining);
     const until = now() + ms;
     const key = RETRY + this.#key("");
     await this.#work(key).remember(key, { attempts: this.attempt, until });
@@ -254,7 +254,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
 
   async #wait(name: string, until: number): Promise<void> {
     const ms = until - now();
-    const isLong = ms > this.#visit.run.settings.longestWait;
+    const isLong = ms > this.run.settings.longestWait;
     if (isLong) this.#visit.work(this.step).ask(waitUntil(name, until));
     if (ms > 0) await sleep(ms, this.signal, this.draining);
   }
@@ -323,14 +323,9 @@ export class RunContext<D extends object> implements NodeContext<D> {
   /** A State with a change merged in, through the graph's reducers. */
   change(state: State<D>, change: State<D> | Patch<D>): State<D> {
     if (change instanceof State) return change;
-    const { reducers } = this.#visit.run.settings;
+    const { reducers } = this.run.settings;
     const patch = reducers === undefined ? change : reduced(state.data, change, reducers);
     return state.merge(patch as Patch<D>);
-  }
-
-  /** Whether the graph has reducers. */
-  get reduces(): boolean {
-    return this.#visit.run.settings.reducers !== undefined;
   }
 
   /** Emits that an item has ended, and adds it to the step's record. */
@@ -358,28 +353,14 @@ export class RunContext<D extends object> implements NodeContext<D> {
     this.#visit.completeTasks(this.step, tasks);
   }
 
-  /** The event bus of the run. */
-  get bus(): EventBus {
-    return this.#visit.run.settings.bus;
-  }
-
   /** The store of the run; `undefined` if it saves nothing. */
   get store(): CheckpointStore | undefined {
-    return this.#visit.run.settings.store;
+    return this.run.settings.store;
   }
 
-  /** The claim on the run, for runs inside the node. */
-  get claim(): Claim | undefined {
-    return this.#visit.run.control.lent;
-  }
-
-  /**
-   * Awaited before a part of the node begins; `undefined` if the run can't be claimed.
-   *
-   * @throws CheckpointConflictError if another process may have the run.
-   */
-  checkClaim(): Promise<void> | undefined {
-    return this.#visit.run.control.verify();
+  /** The run: its settings, and what may stop it. */
+  get run(): VisitedRun<D> {
+    return this.#visit.run;
   }
 
   #key(key: string): string {
