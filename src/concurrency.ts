@@ -71,7 +71,7 @@ export async function unlessAborted<T>(
 
 /** Aborts a controller as soon as one of these signals aborts; returns a function that ends that. */
 export function abortWith(
-  controller: AbortController,
+  controller: Pick<AbortController, "abort">,
   ...signals: readonly (AbortSignal | undefined)[]
 ): () => void {
   const ends = signals.map((signal) => {

@@ -1,7 +1,7 @@
 import { callers } from "../call-scope.js";
 import { forked, rolledBack } from "../checkpoint/fork.js";
 import { type CheckpointAt, type Claim, isNewest, type Retention } from "../checkpoint/store.js";
-import { Mutex, onAbort } from "../concurrency.js";
+import { abortWith, Mutex } from "../concurrency.js";
 import { ConfigError, isWaymarkError, show } from "../errors.js";
 import type { Audit } from "../event-map.js";
 import { checkRunId, string } from "../options.js";
@@ -241,14 +241,12 @@ export class Runner<D extends object> {
     claim?: Claim,
   ): RunSession<D> {
     const session = new RunSession<D>(runId, async (own) => {
-      const drain = (): void => own.drain();
-      if (this.#draining?.aborted) drain();
-      const ignore = this.#draining && onAbort(this.#draining, drain);
+      const ignore = abortWith({ abort: () => own.drain() }, this.#draining);
       try {
         return await this.#claimed(own, () => work(own), { claim });
       } finally {
         this.#active.delete(own);
-        ignore?.();
+        ignore();
       }
     });
     this.#active.add(session);
@@ -351,9 +349,10 @@ export class Runner<D extends object> {
     session: RunSession<D>,
     from: Omit<Plan<D>, "settings" | "entry" | "signal" | "onValues">,
   ): Promise<State<D>> {
-    const { settings, entry } = this.#graph;
+    const { settings, topology } = this.#graph;
     this.#checkBreakpoints(from.saver !== undefined);
     session.waitFor(gate);
+    const entry = topology.validate();
     const plan = { settings, entry, signal, onValues, ...from };
     const last = await session.walk(state, plan);
     // The caller that gave a refused answer must learn why.

@@ -28,7 +28,7 @@ import {
   shapeOf,
   type TopologyDifference,
 } from "../graph/description.js";
-import { END, type End, type GraphNode } from "../graph/node.js";
+import { END, type End } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
 import { checkRunId } from "../options.js";
 import { withRecord } from "../state/derive.js";
@@ -58,24 +58,14 @@ export class SavedGraph<D extends object> {
     return new SavedGraph({ ...this.settings, ...settings }, this.topology);
   }
 
-  /**
-   * The entry point of a graph that is complete and has every node that its config names.
-   *
-   * @throws GraphError if it is not.
-   */
-  validate(): GraphNode<D> {
+  /** @throws GraphError if the graph is not complete, or lacks a node that its config names. */
+  validate(): void {
     const { onMissingNode, triggers } = this.settings;
-    const entry = this.topology.validate();
+    this.topology.validate();
     for (const name of Object.keys(onMissingNode)) replacement(name, onMissingNode, this.topology);
     for (const { nodes = [] } of triggers) {
       for (const node of nodes) this.topology.node(node, "config.checkpoint.triggers");
     }
-    return entry;
-  }
-
-  /** The entry point of a graph that was validated. */
-  get entry(): GraphNode<D> {
-    return this.topology.entry ?? this.validate();
   }
 
   /** The identity of the graph in its checkpoints. */

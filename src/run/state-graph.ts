@@ -87,14 +87,6 @@ export class StateGraph<D extends object, N extends string = never> {
     this.#handles = new Handles(this.#graph, this.#runner);
   }
 
-  get #settings(): Settings {
-    return this.#graph.settings;
-  }
-
-  get #topology(): Topology<D> {
-    return this.#graph.topology;
-  }
-
   /**
    * @internal The same graph, saving each step in another store and keeping it: how it runs inside a
    * node or a worker.
@@ -114,7 +106,7 @@ export class StateGraph<D extends object, N extends string = never> {
     } = {},
   ): StateGraph<D, N> {
     const inner = new StateGraph<D, N>();
-    const { interval, bus } = graph.#settings;
+    const { interval, bus } = graph.#graph.settings;
     const { nest, ...settings } = more;
     inner.#graph = graph.#graph.with({
       store,
@@ -135,18 +127,18 @@ export class StateGraph<D extends object, N extends string = never> {
     tasks: ReadonlyMap<string, readonly string[]>,
     locate: (state: State<D>) => string | undefined,
   ): void {
-    graph.#topology.tasks = tasks;
-    graph.#topology.locate = locate;
+    graph.#graph.topology.tasks = tasks;
+    graph.#graph.topology.locate = locate;
   }
 
   /** The graph's name. */
   get name(): string {
-    return this.#settings.name;
+    return this.#graph.settings.name;
   }
 
   /** The schema version of the data, as configured. */
   get version(): number {
-    return this.#settings.version;
+    return this.#graph.settings.version;
   }
 
   /** The graph as data: nodes, edges, phases, and checkpoint settings. */
@@ -156,7 +148,7 @@ export class StateGraph<D extends object, N extends string = never> {
 
   /** A hash of the nodes and edges. It is saved with each checkpoint, so that a resume detects a changed graph. */
   get fingerprint(): string {
-    return this.#topology.fingerprint;
+    return this.#graph.topology.fingerprint;
   }
 
   /**
@@ -178,7 +170,7 @@ export class StateGraph<D extends object, N extends string = never> {
     checkNodeOptions(name, options);
     const run: NodeFunction<D> =
       typeof node === "function" ? withOptions<D>(name, node, options) : node;
-    this.#topology.addNode(name, run, options);
+    this.#graph.topology.addNode(name, run, options);
     const describe = innerOf(node);
     if (describe !== undefined) setInner(run, describe);
     return this as unknown as StateGraph<D, string>;
@@ -191,7 +183,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * @throws GraphError if there is no such node.
    */
   addEdge(from: N, to: N | typeof END, predicate?: Predicate<D>, name?: string): this {
-    this.#topology.addEdge(from, to, predicate, name);
+    this.#graph.topology.addEdge(from, to, predicate, name);
     return this;
   }
 
@@ -201,7 +193,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * @throws GraphError if there is no such node, or an entry point is already set.
    */
   setEntryPoint(node: N): this {
-    this.#topology.setEntryPoint(node);
+    this.#graph.topology.setEntryPoint(node);
     return this;
   }
 
@@ -211,7 +203,7 @@ export class StateGraph<D extends object, N extends string = never> {
    * @throws GraphError if there is no such node.
    */
   setExitPoint(node: N): this {
-    this.#topology.setExitPoint(node);
+    this.#graph.topology.setExitPoint(node);
     return this;
   }
 
@@ -227,13 +219,13 @@ export class StateGraph<D extends object, N extends string = never> {
 
   /** Calls a handler for each event of a type, or of all types with `"*"`. */
   on<T extends EventType | "*">(type: T, handler: EventHandler<T>): this {
-    this.#settings.bus.on(type, handler);
+    this.#graph.settings.bus.on(type, handler);
     return this;
   }
 
   /** Removes a handler. */
   off<T extends EventType | "*">(type: T, handler: EventHandler<T>): this {
-    this.#settings.bus.off(type, handler);
+    this.#graph.settings.bus.off(type, handler);
     return this;
   }
 
@@ -378,7 +370,7 @@ export class StateGraph<D extends object, N extends string = never> {
     const runner = this.#for(options, { ...checksOf(run), values: flag });
     const runId = run instanceof State ? run.runId : checkRunId(run);
     return streamEvents<State<D>, ValuesEvent<D>>(
-      this.#settings.bus,
+      this.#graph.settings.bus,
       runId,
       options.signal,
       (signal, gate, add) => {

@@ -82,15 +82,13 @@ export function isStop(error: unknown, { signal, draining }: Stop): boolean {
   return [signal, draining].some((one) => one.aborted && (error === one.reason || isAbort));
 }
 
-/** The failure of a node that threw; it counts as aborted if the run was stopped. */
+/** The failure of a node that threw. */
 export function nodeFailed<D extends object>(
   state: State<D>,
   node: string,
   error: unknown,
-  stop: Stop,
 ): Failure<D> {
   if (error instanceof Failure) return new Failure(error.code, node, state, error.message);
-  if (isStop(error, stop)) return aborted(state, node, error);
   return new Failure(
     "NODE_FAILED",
     node,

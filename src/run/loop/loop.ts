@@ -1,6 +1,6 @@
 import { CallScope } from "../../call-scope.js";
 import { isoNow, msBetween } from "../../clock.js";
-import { type Deferred, defer, onAbort } from "../../concurrency.js";
+import { abortWith, type Deferred, defer } from "../../concurrency.js";
 import { CheckpointConflictError, type SchemaError } from "../../errors.js";
 import { both } from "../../events.js";
 import { type Edge, END, type End, type GraphNode } from "../../graph/node.js";
@@ -115,11 +115,8 @@ export class RunLoop<D extends object> {
   /** Runs to an exit point. A new run is saved first, so that one that dies in its first node can be resumed. */
   async run(state: State<D>): Promise<State<D>> {
     const { bus } = this.#settings;
-    const { signal } = this.#plan;
     const own = sinkOf(state);
-    const abort = (): void => this.#control.abort(signal?.reason);
-    if (signal?.aborted) abort();
-    const ignore = signal && onAbort(signal, abort);
+    const ignore = abortWith(this.#control, this.#plan.signal);
     try {
       const heard = stateOf<D>(recordOf(state), own === undefined ? bus : both(own, bus));
       const last = await this.#walk(await this.#begin(heard));
@@ -127,7 +124,7 @@ export class RunLoop<D extends object> {
     } catch (error) {
       throw await this.#fail(error);
     } finally {
-      ignore?.();
+      ignore();
       this.#ended = true;
       this.#visit.close();
     }
@@ -337,8 +334,9 @@ export class RunLoop<D extends object> {
     if (pause !== undefined && this.#saver !== undefined)
       return this.#saveEnd(left, pausedAt(name, asked), ledgerBefore);
     const cause = pause === undefined ? error : cannotPause(pause);
-    const from = isStop(cause, this.#control) ? left : visit.failed(left);
-    const failure = nodeFailed(from, name, cause, this.#control);
+    const failure = isStop(cause, this.#control)
+      ? aborted(left, name, cause)
+      : nodeFailed(visit.failed(left), name, cause);
     this.#events.nodeFailed(failure, step, startedAt, [ledgerBefore, visit.ledger], cause);
     throw failure;
   }
