@@ -80,8 +80,6 @@ interface Step<D extends object> {
   readonly state: State<D>;
   /** The edge to take, or why there is none; `undefined` at an exit point. */
   readonly way: Edge<D> | NoEdge<D> | undefined;
-  readonly paused: boolean;
-  readonly ends: boolean;
   /** Whether to save the State. */
   readonly due: boolean;
 }
@@ -239,27 +237,28 @@ export class RunLoop<D extends object> {
       }
 
       const step = this.#completed(node, state, result, pauses);
-      const { way, ends, paused } = step;
+      const { way } = step;
       state = step.state;
+      const { status } = state;
       time = state.timestamp;
-      if (ends || paused) this.#lastAnswers = visit.answers;
+      if (status !== "in_progress") this.#lastAnswers = visit.answers;
       onValues?.(node.name, visit.state, state);
       if (step.due && saver !== undefined) {
-        if (background && !ends && !paused) {
+        if (background && status === "in_progress") {
           saver.defer(state);
         } else {
           if (background) state = await saver.settled(state);
           try {
             state = saver.accept(state, await saver.put(state));
           } catch (error) {
-            state = saver.refuse(state, error, paused);
+            state = saver.refuse(state, error, status === "paused");
           }
           time = isoNow();
         }
       }
-      if (paused) return this.#finish(state);
+      if (status === "paused") return this.#finish(state);
       if (way !== undefined) events.edgeChosen(node, way, time);
-      if (way === undefined || ends || way.to === END) return this.#finish(state);
+      if (way === undefined || way.to === END) return this.#finish(state);
       if (way.to === undefined) throw way.failure.at(state);
       node = way.to;
     }
@@ -281,7 +280,6 @@ export class RunLoop<D extends object> {
     const durationMs = isTimed ? msBetween(visit.startedAt, time) : 0;
     const isBreakpoint = asked.length === 0 && breakpoints?.after?.includes(name) === true;
     const pauses = isBreakpoint ? Object.freeze([breakpoint("after", name)]) : asked;
-    const paused = pauses.length > 0;
     const known = progressOf(before);
     const saves = saver !== undefined;
     const progress = advance(known, node, pauses, visit, time, durationMs, saves);
@@ -291,15 +289,15 @@ export class RunLoop<D extends object> {
     // The edge is chosen before the save, so that the checkpoint records where a resume would continue.
     const way = exit ? undefined : chooseEdge(state, node);
     const to = way?.to;
-    const ends = exit || (to === END && !paused);
     if (to !== undefined && to !== END) progress.nextNode = to.name;
-    if (ends && !exit) {
+    if (to === END && pauses.length === 0) {
       progress.status = "completed";
       progress.reason = "complete";
     }
+    const isOver = progress.status !== "in_progress";
     // The end is always saved: only one of two writers that get here may clean up.
-    let due = saver !== undefined && (ends || paused || progress.step % interval === 0);
-    if (triggers.length > 0 && !paused && !ends) {
+    let due = saver !== undefined && (isOver || progress.step % interval === 0);
+    if (triggers.length > 0 && !isOver) {
       const input = { before, sinceSave: saver?.age ?? 0 };
       const reason = triggers.find((trigger) => isDue(trigger, state, input))?.reason;
       if (reason !== undefined) {
@@ -316,7 +314,7 @@ export class RunLoop<D extends object> {
         progress.reason = "adaptive";
       }
     }
-    return { state, way, paused, ends, due };
+    return { state, way, due };
   }
 
   /** Pauses the run in a node that did not complete, or throws the node's failure. */
