@@ -110,8 +110,7 @@ export { type SubgraphOptions, subgraph } from "./nodes/subgraph.js";
 export type { TaskFunction, TaskOptions } from "./nodes/task.js";
 export { type ConsoleObserverOptions, consoleObserver } from "./observers/console.js";
 export { getObserver, noopObserver, registerObserver } from "./observers/registry.js";
-export type { RunRecovery } from "./recovery/recover-run.js";
-export { type RecoverOptions, recoverRuns } from "./recovery/recover-runs.js";
+export { type RecoverOptions, type RunRecovery, recoverRuns } from "./recovery/recover-runs.js";
 export type {
   Breakpoints,
   CheckpointConfig,

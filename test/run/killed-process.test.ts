@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RunRecovery } from "../../src/recovery/recover-run.js";
+import type { RunRecovery } from "../../src/recovery/recover-runs.js";
 import { bundle, removeBundle } from "../crash/bundle.js";
 import { below, seeded, seedOfRun } from "../crash/random.js";
 

@@ -1,4 +1,4 @@
-import type { RunRecovery } from "../../recovery/recover-run.js";
+import type { RunRecovery } from "../../recovery/recover-runs.js";
 import type { Command } from "../command.js";
 import { exit, missing } from "../exit.js";
 import { errorText } from "../output/error-text.js";
