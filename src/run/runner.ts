@@ -271,8 +271,7 @@ export class Runner<D extends object> {
   async #claim(runId: string, must: boolean): Promise<Claim | undefined> {
     const { claim, onSaveError } = this.#graph.settings;
     try {
-      const store = await this.#graph.storeIfAny();
-      return store && (await claim(store, runId));
+      return await claim(await this.#graph.storeIfAny(), runId);
     } catch (error) {
       const isConflict = isWaymarkError(error, "CHECKPOINT_CONFLICT");
       if (isConflict || must || onSaveError !== "continue") throw error;

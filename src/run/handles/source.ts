@@ -89,7 +89,20 @@ export class SourceHandle<D extends object> implements RunHandle<D> {
     const controller = new AbortController();
     const events = this.#source.follow(options.from ?? "now", controller.signal);
     const signals = [options.signal, this.#source.closed];
-    return leavable(read(events, controller, signals), controller);
+    // Until one of the signals aborts, or the controller by itself, because the reader has left.
+    async function* read(): AsyncGenerator<AnyEvent, void, undefined> {
+      const ignore = abortWith(controller, ...signals);
+      try {
+        controller.signal.throwIfAborted();
+        yield* events;
+      } catch (error) {
+        const hasLeft = controller.signal.aborted && !signals.some((signal) => signal?.aborted);
+        if (!hasLeft) throw error;
+      } finally {
+        ignore();
+      }
+    }
+    return leavable(read(), controller);
   }
 
   async cancel(): Promise<boolean> {
@@ -103,23 +116,5 @@ export class SourceHandle<D extends object> implements RunHandle<D> {
   /** Works as long as the run can be reached, and the caller waits. */
   protected during<T>(work: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
     return during(work, signal, this.#source.closed);
-  }
-}
-
-/** Events until one of the signals aborts, or `controller` by itself, because the reader has left. */
-async function* read(
-  events: AsyncGenerator<AnyEvent, void, undefined>,
-  controller: AbortController,
-  signals: readonly (AbortSignal | undefined)[],
-): AsyncGenerator<AnyEvent, void, undefined> {
-  const ignore = abortWith(controller, ...signals);
-  try {
-    controller.signal.throwIfAborted();
-    yield* events;
-  } catch (error) {
-    const hasLeft = controller.signal.aborted && !signals.some((signal) => signal?.aborted);
-    if (!hasLeft) throw error;
-  } finally {
-    ignore();
   }
 }

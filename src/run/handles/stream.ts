@@ -14,25 +14,44 @@ export interface Gate {
   open(): void;
 }
 
-/** Starts a run whose events are read; `add` inserts something between them. */
-export type StartRun<T, E> = (
-  signal: AbortSignal,
-  gate: Gate,
-  add: (item: E) => void,
-) => Promise<T>;
-
 /**
  * The events of one run. The run starts when the first is requested. A reader that leaves cancels it at once, even
  * while an event is pending, and waits until it has stopped.
+ *
+ * @param start - starts the run; `add` inserts something between its events.
  */
 export function streamEvents<T, E = never>(
   bus: EventBus,
   runId: string,
   signal: AbortSignal | undefined,
-  start: StartRun<T, E>,
+  start: (signal: AbortSignal, gate: Gate, add: (item: E) => void) => Promise<T>,
 ): AsyncGenerator<AnyEvent | E, T, undefined> {
   const controller = new AbortController();
-  return leavable(read(bus, runId, signal, controller, start), controller);
+  const queue = new Queue<AnyEvent | E>();
+  const listener = (event: AnyEvent): void => {
+    if (event.runId === runId || event.rootRunId === runId) queue.add(event);
+  };
+  async function* read(): AsyncGenerator<AnyEvent | E, T, undefined> {
+    const ignore = abortWith(controller, signal);
+    bus.on("*", listener);
+    const running = start(controller.signal, queue, (item) => queue.add(item));
+    const end = (): void => queue.end();
+    running.then(end, end);
+    try {
+      for (;;) {
+        const event = queue.take();
+        if (event !== undefined) yield event;
+        else if (queue.ended) return await running;
+        else await queue.more();
+      }
+    } finally {
+      bus.off("*", listener);
+      if (!queue.ended) controller.abort(readerLeft());
+      await running.catch(() => {});
+      ignore();
+    }
+  }
+  return leavable(read(), controller);
 }
 
 /** Lets a reader leave at once, even while the next value is pending: `controller` then aborts. */
@@ -47,37 +66,6 @@ export function leavable<E, T>(
     return leave(value);
   };
   return values;
-}
-
-async function* read<T, E>(
-  bus: EventBus,
-  runId: string,
-  signal: AbortSignal | undefined,
-  controller: AbortController,
-  start: StartRun<T, E>,
-): AsyncGenerator<AnyEvent | E, T, undefined> {
-  const ignore = abortWith(controller, signal);
-  const queue = new Queue<AnyEvent | E>();
-  const listener = (event: AnyEvent): void => {
-    if (event.runId === runId || event.rootRunId === runId) queue.add(event);
-  };
-  bus.on("*", listener);
-  const running = start(controller.signal, queue, (item) => queue.add(item));
-  const end = (): void => queue.end();
-  running.then(end, end);
-  try {
-    for (;;) {
-      const event = queue.take();
-      if (event !== undefined) yield event;
-      else if (queue.ended) return await running;
-      else await queue.more();
-    }
-  } finally {
-    bus.off("*", listener);
-    if (!queue.ended) controller.abort(readerLeft());
-    await running.catch(() => {});
-    ignore();
-  }
 }
 
 function readerLeft(): DOMException {
