@@ -167,7 +167,7 @@ export function accept<D extends object>(
     const problem = `returned the State of run ${show(returned.runId)}: build on the State it is given`;
     throw badResult(state, node, problem);
   }
-  if (typeof returned === "object" && returned !== null && isPlainObject(returned)) {
+  if (isPlainObject(returned)) {
     if (reducers === undefined) return state.merge(returned);
     return state.merge(throughReducers(state, node, returned, reducers));
   }

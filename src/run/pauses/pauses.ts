@@ -192,7 +192,7 @@ function without(answers: readonly Answer[], some: ReadonlySet<Answer>): readonl
 function toPatch(into: string | undefined, value: unknown): object | undefined {
   if (value === undefined) return undefined;
   if (into !== undefined) return { [into]: value };
-  if (typeof value === "object" && value !== null && isPlainObject(value)) return value;
+  if (isPlainObject(value)) return value;
   throw new ConfigError(
     "input",
     `must be an object to merge into the data; got ${show(value)}: or give the pause a key, "into"`,
@@ -234,7 +234,7 @@ function byName(
   const names = pauses.map(({ name }) => show(name)).join(", ");
   if (input === undefined) return {};
   if (pauses.length === 1) return Object.fromEntries(pauses.map(({ name }) => [name, input]));
-  if (typeof input !== "object" || input === null || !isPlainObject(input)) {
+  if (!isPlainObject(input)) {
     const problem = `must be an object with a value for one or more of ${names}; got ${show(input)}`;
     throw new ConfigError("input", problem);
   }
