@@ -178,7 +178,6 @@ export class SavedGraph<D extends object> {
 
   /** The run that a checkpoint belongs to. */
   async runOf(checkpointId: string): Promise<string> {
-    checkAt({ checkpointId });
     const store = await this.store();
     if (store.find === undefined) {
       throw new ConfigError("checkpointId", "needs a store that can find it: name the run too");

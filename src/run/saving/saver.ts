@@ -104,9 +104,9 @@ export class Saver<D extends object> {
    */
   defer(state: State<D>): void {
     this.check(state);
-    const decision = this.adaptive?.begin();
-    if (this.#underWay === undefined) this.#underWay = this.#saveInBackground(state, decision);
-    else this.#waiting = { state, decision };
+    const job = { state, decision: this.adaptive?.begin() };
+    if (this.#underWay === undefined) this.#underWay = this.#saveInBackground(job);
+    else this.#waiting = job;
   }
 
   /** Throws the error of a failed background save. */
@@ -124,9 +124,8 @@ export class Saver<D extends object> {
     return this.#onLatest(state);
   }
 
-  async #saveInBackground(state: State<D>, decision: Decision | undefined): Promise<void> {
-    let job: Job<D> | undefined = { state, decision };
-    for (; job !== undefined; job = this.#waiting) {
+  async #saveInBackground(first: Job<D>): Promise<void> {
+    for (let job: Job<D> | undefined = first; job !== undefined; job = this.#waiting) {
       this.#waiting = undefined;
       const next = this.#onLatest(job.state);
       try {
