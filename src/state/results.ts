@@ -3,8 +3,8 @@ import { encode } from "./encode.js";
 import { freezeCopy } from "./freeze-copy.js";
 import { OPAQUE, traitsOf } from "./json-traits.js";
 import { count, fieldsOf, type Kind, name } from "./kinds.js";
-import { NewestLog } from "./newest-log.js";
 import { isPlainObject } from "./shape.js";
+import { NewestLog } from "./steps.js";
 
 type Result = readonly [key: string, value: unknown];
 

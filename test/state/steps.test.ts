@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { State } from "waymark";
-import { NewestLog } from "../../src/state/newest-log.js";
-import type { StepLog, StepRecord } from "../../src/state/steps.js";
+import { NewestLog, type StepLog, type StepRecord } from "../../src/state/steps.js";
 import { serializationError } from "../matchers.js";
 
 /** A step that is known by its number. */
