@@ -49,12 +49,14 @@ export interface ParallelOptions<D extends object, R, C = Change<D>> extends Map
   readonly onProgress?: (completed: number, total: number, result: R) => unknown;
 }
 
-const mapChecks = { concurrency: integer(1, true), timeout: timeLimit };
+// Without reading a property, so that a bundler can leave it out.
+const concurrencyCheck = integer(1, true);
+const mapChecks = { concurrency: concurrencyCheck, timeout: timeLimit };
 const checks = {
-  concurrency: mapChecks.concurrency,
+  concurrency: concurrencyCheck,
   failFast: flag,
   merge: callable,
-  timeout: mapChecks.timeout,
+  timeout: timeLimit,
   saves: checkSaves,
   onProgress: callable,
 };

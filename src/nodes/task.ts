@@ -68,7 +68,7 @@ export function toTask<D extends object>(
   return { ...options, run: work, dependsOn: [...new Set(dependsOn)] };
 }
 
-const names = check("an array of task names", strings.accepts);
+const names = check("an array of task names", (value) => strings.accepts(value));
 
 /**
  * A node as the task of a dag: the task's result is the value that the node sets the task's key to.
