@@ -10,8 +10,8 @@ export interface Clock {
   background?(ms: number, callback: () => void): () => void;
 }
 
-/** A longer timer would fire immediately. */
-const LONGEST_TIMER = 2 ** 31 - 1;
+/** The longest delay of a timer, in milliseconds: about 24 days. A longer one would fire immediately. */
+export const LONGEST_TIMER = 2 ** 31 - 1;
 
 const systemClock: Clock = {
   now: Date.now,
@@ -127,6 +127,24 @@ export function sleep(ms: number, ...signals: readonly AbortSignal[]): Promise<v
     for (const signal of signals) signal.addEventListener("abort", abort);
     if (signals.some((signal) => signal.aborted)) abort();
   });
+}
+
+/** Waits for a promise, for so many milliseconds at most: then it has, or throws, what `late` does. */
+export async function unlessLate<T, L>(
+  promise: Promise<T>,
+  ms: number,
+  late: () => L,
+  start = after,
+): Promise<T | L> {
+  let cancel = (): void => {};
+  const isOver = new Promise<void>((resolve) => {
+    cancel = start(ms, resolve);
+  });
+  try {
+    return await Promise.race([promise, isOver.then(late)]);
+  } finally {
+    cancel();
+  }
 }
 
 /** Installs another clock; returns a function that restores the previous one. */

@@ -1,12 +1,9 @@
 import { BackendError } from "../checkpoint/records/backend.js";
-import { now, sleep } from "../clock.js";
+import { LONGEST_TIMER, now, sleep, unlessLate } from "../clock.js";
 import { ConfigError, isWaymarkError } from "../errors.js";
 
 const FIRST_WAIT = 20;
 const LONGEST_WAIT = 500;
-
-/** A longer timer would fire immediately. */
-const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** How long to wait for a connection that a store makes itself, in milliseconds. */
 export const CONNECT = 10_000;
@@ -167,27 +164,7 @@ const timer = (ms: number, callback: () => void): (() => void) => {
   return () => clearTimeout(started);
 };
 
-/**
- * Waits for a promise; throws an error if that takes longer than this many milliseconds.
- *
- * @param late - the error, and what to do then, such as dropping the connection.
- */
-export async function answeredWithin<T>(
-  ms: number,
-  promise: Promise<T>,
-  late: { error(): Error; drop?(): void },
-  after = timer,
-): Promise<T> {
-  let cancel = (): void => {};
-  const tooLate = new Promise<never>((_, reject) => {
-    cancel = after(ms, () => {
-      reject(late.error());
-      late.drop?.();
-    });
-  });
-  try {
-    return await Promise.race([promise, tooLate]);
-  } finally {
-    cancel();
-  }
+/** Waits for a promise; calls `late`, which throws, if that takes longer than this many milliseconds. */
+export function answeredWithin<T>(ms: number, promise: Promise<T>, late: () => never): Promise<T> {
+  return unlessLate(promise, ms, late, timer);
 }

@@ -1,9 +1,8 @@
 import { EventEmitter } from "node:events";
 import type { IQueueBackend } from "bullmq";
-import { after, inBackground, now, sleep } from "../clock.js";
+import { inBackground, now, sleep, unlessLate } from "../clock.js";
 import { messageOf, WaymarkError } from "../errors.js";
 import { type LoadPackage, optionalPeer } from "../optional-peer.js";
-import { answeredWithin } from "../stores/server.js";
 import type { CheckedConnection } from "./connection.js";
 
 /** The module of BullMQ. */
@@ -58,10 +57,11 @@ export function queueError(message: string, cause?: unknown): WaymarkError {
 
 /** Waits for a promise; throws a `QUEUE` error if that takes longer than this many milliseconds. */
 export function answered<T>(promise: Promise<T>, ms: number, drop?: () => void): Promise<T> {
-  const error = (): Error =>
-    queueError(`the queue did not respond within connection.statementTimeout (${ms} ms)`);
-  const late = { error, ...(drop !== undefined && { drop }) };
-  return answeredWithin(ms, promise, late, inBackground);
+  const late = (): never => {
+    drop?.();
+    throw queueError(`the queue did not respond within connection.statementTimeout (${ms} ms)`);
+  };
+  return unlessLate(promise, ms, late, inBackground);
 }
 
 /** Bounds every call of a backend, also those that BullMQ makes. */
@@ -124,14 +124,10 @@ function methodsOf(backend: object): Set<string> {
 export const GRACE = 5000;
 
 /** Whether a promise resolves within this many milliseconds; rejects if it rejects within them. */
-export async function inTime(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  let cancel = (): void => {};
-  const late = new Promise<false>((resolve) => {
-    cancel = after(ms, () => resolve(false));
-  });
-  try {
-    return await Promise.race([promise.then(() => true as const), late]);
-  } finally {
-    cancel();
-  }
+export function inTime(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  return unlessLate(
+    promise.then(() => true),
+    ms,
+    () => false,
+  );
 }

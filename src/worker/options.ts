@@ -1,5 +1,6 @@
 import { constants } from "node:os";
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
+import { LONGEST_TIMER } from "../clock.js";
 import { ConfigError, show } from "../errors.js";
 import type { EventType } from "../events.js";
 import {
@@ -96,9 +97,6 @@ export interface WorkerSettings
   readonly events: true | ReadonlySet<EventType>;
 }
 
-/** The longest delay of a timer, in milliseconds: about 24 days. */
-const LONGEST_LEASE = 2 ** 31 - 1;
-
 const isSignal = (value: unknown): boolean =>
   Object.hasOwn(constants.signals, String(value)) && value !== "SIGKILL" && value !== "SIGSTOP";
 
@@ -117,7 +115,7 @@ export function resolveWorkerOptions(options: WorkerOptions): WorkerSettings {
     store: isStore,
     connection: () => {},
     concurrency: integer(1),
-    lease: integerFrom(200, LONGEST_LEASE),
+    lease: integerFrom(200, LONGEST_TIMER),
     maxAttempts: integer(1),
     backoff: duration,
     longestWait: duration,

@@ -1,4 +1,4 @@
-import { after } from "../../clock.js";
+import { unlessLate } from "../../clock.js";
 import { abortWith } from "../../concurrency.js";
 import {
   ExecutionError,
@@ -170,19 +170,16 @@ export async function within<T>(
 ): Promise<T> {
   const controller = new AbortController();
   const unlink = abortWith(controller, outer);
-  let cancel = (): void => {};
-  const late = new Promise<never>((_resolve, reject) => {
-    cancel = after(ms, () => {
-      const error = new Error(`${what} took longer than its timeout of ${ms} ms`);
-      error.name = "TimeoutError";
-      controller.abort(error);
-      reject(error);
-    });
-  });
+  const late = (): never => {
+    const error = new Error(`${what} took longer than its timeout of ${ms} ms`);
+    error.name = "TimeoutError";
+    controller.abort(error);
+    throw error;
+  };
   try {
-    return await Promise.race([action(controller.signal), late]);
+    const acting = Promise.resolve(controller.signal).then(action);
+    return await unlessLate(acting, ms, late);
   } finally {
-    cancel();
     unlink();
   }
 }

@@ -84,7 +84,9 @@ export function poolDatabase(
       // The pool closes a connection whose statement failed or timed out. It may have to connect first, and the
       // user's own pool may have no limit for that.
       const asked = ask(pool, options, text, params);
-      return answeredWithin(2 * timeout, asked, { error: noAnswer });
+      return answeredWithin(2 * timeout, asked, () => {
+        throw noAnswer();
+      });
     },
     transaction: async (work) => {
       const connection = await checkedOut(pool, timeout);
@@ -111,10 +113,11 @@ export function poolDatabase(
 /** A connection of a pool. */
 async function checkedOut(pool: PostgresPool, timeout: number): Promise<PostgresConnection> {
   const connecting = pool.connect();
-  const error = (): Error => new Error("timeout exceeded when trying to connect");
-  // A connection that arrives too late goes back to the pool.
-  const drop = (): void => void connecting.then((late) => late.release()).catch(() => {});
-  const connection = await answeredWithin(timeout, connecting, { error, drop });
+  const connection = await answeredWithin(timeout, connecting, () => {
+    // A connection that arrives too late goes back to the pool.
+    connecting.then((late) => late.release()).catch(() => {});
+    throw new Error("timeout exceeded when trying to connect");
+  });
   if (typeof connection?.release === "function") return connection;
   throw new ConfigError("PostgresStore.client", "must be a Pool of pg; got a single connection");
 }

@@ -31,8 +31,10 @@ export function answered<T>(
   drop: () => void,
 ): Promise<T> {
   const problem = `the server did not answer within statementTimeout (${statementTimeout} ms)`;
-  const error = (): Error => new Unconfirmed(problem);
-  return answeredWithin(statementTimeout, promise, { error, drop });
+  return answeredWithin(statementTimeout, promise, () => {
+    drop();
+    throw new Unconfirmed(problem);
+  });
 }
 
 /** The code that an error reply begins with, also inside a script; `""` if it is not an error reply. */
