@@ -1,8 +1,8 @@
 import { newFolder } from "../lib/folder.mjs";
-import { entry } from "../lib/waymark.mjs";
+import { built, entry } from "../lib/waymark.mjs";
 
 const { State, StateGraph } = await import(entry);
-const { FileStore } = await import(new URL("../../dist/stores/file.js", import.meta.url));
+const { FileStore } = await built("stores/file.js");
 
 let store;
 

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import v8 from "node:v8";
 import { fromSource } from "../lib/from-source.mjs";
+import { built } from "../lib/waymark.mjs";
 import { conversation } from "../workloads/messages.mjs";
 
 const kinds = { json, hashed, v8: structured, langgraph, waymark, document: documented };
@@ -27,7 +28,7 @@ export async function run(steps, { way, kind, kilobytes, codec = {} }) {
 
 /** What a State becomes, as a tree that nothing was done to: the same text for all who write JSON. */
 async function tree(data) {
-  const { State } = await import("../../dist/index.js");
+  const { State } = await built("index.js");
   return JSON.parse(JSON.stringify(saved(State, data)));
 }
 
@@ -75,7 +76,7 @@ async function langgraph(data) {
 }
 
 async function waymark(data) {
-  const { State } = await import("../../dist/index.js");
+  const { State } = await built("index.js");
   const state = saved(State, data);
   const text = JSON.stringify(state);
   return {

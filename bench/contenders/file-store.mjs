@@ -1,6 +1,7 @@
+import { built } from "../lib/waymark.mjs";
 import { cycleInStore } from "../workloads/cycle-in-store.mjs";
 
-const { FileStore } = await import(new URL("../../dist/stores/file.js", import.meta.url));
+const { FileStore } = await built("stores/file.js");
 const cycle = cycleInStore((options) => new FileStore(options));
 
 export const { prepare } = cycle;

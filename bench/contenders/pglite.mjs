@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { newFolder } from "../lib/folder.mjs";
-import { entry } from "../lib/waymark.mjs";
+import { built, entry } from "../lib/waymark.mjs";
 import { cycle } from "../workloads/cycle.mjs";
 import { conversation, replaceOne } from "../workloads/messages.mjs";
 
@@ -9,7 +9,7 @@ const { PGlite } = createRequire(new URL("../../package.json", import.meta.url))
   "@electric-sql/pglite",
 );
 const { State } = await import(entry);
-const { PostgresStore } = await import(new URL("../../dist/stores/postgres.js", import.meta.url));
+const { PostgresStore } = await built("stores/postgres.js");
 
 // What measures has no more to ask.
 process.on("disconnect", () => process.exit());

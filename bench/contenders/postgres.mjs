@@ -1,11 +1,11 @@
 import pg from "pg";
-import { entry } from "../lib/waymark.mjs";
+import { built, entry } from "../lib/waymark.mjs";
 import { cycle } from "../workloads/cycle.mjs";
 import { fillRuns } from "../workloads/cycle-in-store.mjs";
 import { conversation } from "../workloads/messages.mjs";
 
 const { State } = await import(entry);
-const { PostgresStore } = await import(new URL("../../dist/stores/postgres.js", import.meta.url));
+const { PostgresStore } = await built("stores/postgres.js");
 
 // What measures has no more to ask.
 process.on("disconnect", () => process.exit());

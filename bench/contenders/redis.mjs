@@ -1,10 +1,10 @@
 import { Redis } from "ioredis";
-import { entry } from "../lib/waymark.mjs";
+import { built, entry } from "../lib/waymark.mjs";
 import { cycle } from "../workloads/cycle.mjs";
 import { conversation } from "../workloads/messages.mjs";
 
 const { State } = await import(entry);
-const { RedisStore } = await import(new URL("../../dist/stores/redis.js", import.meta.url));
+const { RedisStore } = await built("stores/redis.js");
 
 // What measures has no more to ask.
 process.on("disconnect", () => process.exit());

@@ -1,10 +1,10 @@
 import pg from "pg";
-import { entry } from "../lib/waymark.mjs";
+import { built, entry } from "../lib/waymark.mjs";
 import { conversation, replaceOne } from "../workloads/messages.mjs";
 
 const { State, StateGraph } = await import(entry);
-const { PostgresStore } = await import(new URL("../../dist/stores/postgres.js", import.meta.url));
-const { Client, Worker } = await import(new URL("../../dist/worker/index.js", import.meta.url));
+const { PostgresStore } = await built("stores/postgres.js");
+const { Client, Worker } = await built("worker/index.js");
 
 // What measures has no more to ask.
 process.on("disconnect", () => process.exit());

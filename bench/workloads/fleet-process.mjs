@@ -1,11 +1,11 @@
 /** node fleet-process.mjs <options>: workers in one process; says when they are ready, and its CPU time when asked. */
 import pg from "pg";
-import { entry } from "../lib/waymark.mjs";
+import { built, entry } from "../lib/waymark.mjs";
 import { replaceOne } from "./messages.mjs";
 
 const { StateGraph } = await import(entry);
-const { PostgresStore } = await import(new URL("../../dist/stores/postgres.js", import.meta.url));
-const { Worker } = await import(new URL("../../dist/worker/index.js", import.meta.url));
+const { PostgresStore } = await built("stores/postgres.js");
+const { Worker } = await built("worker/index.js");
 
 const { url, schema, graph, workers, concurrency, ms, lease } = JSON.parse(process.argv[2]);
 

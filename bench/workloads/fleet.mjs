@@ -1,10 +1,10 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
+import { built } from "../lib/waymark.mjs";
 import { conversation } from "./messages.mjs";
 
 const script = fileURLToPath(new URL("./fleet-process.mjs", import.meta.url));
-const dist = (path) => new URL(`../../dist/${path}`, import.meta.url);
 
 /** How much of the work is over before the clock starts, and when it stops: all workers are busy in between. */
 const FROM = 0.1;
@@ -81,8 +81,8 @@ export async function standBy(server, { workers, held, seconds }) {
 
 /** A store and a queue of their own. */
 async function open(url) {
-  const { PostgresStore } = await import(dist("stores/postgres.js"));
-  const { Client } = await import(dist("worker/index.js"));
+  const { PostgresStore } = await built("stores/postgres.js");
+  const { Client } = await built("worker/index.js");
   const pool = new pg.Pool({ connectionString: url, max: 4 });
   const schema = `fleet_${process.pid}_${++count}`;
   const graph = "cycle";

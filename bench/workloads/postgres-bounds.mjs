@@ -1,5 +1,5 @@
 import pg from "pg";
-import { entry } from "../lib/waymark.mjs";
+import { built, entry } from "../lib/waymark.mjs";
 import { conversation, replaceOne } from "./messages.mjs";
 
 /**
@@ -10,7 +10,7 @@ import { conversation, replaceOne } from "./messages.mjs";
  */
 export async function postgresBounds(url) {
   const { State, StateGraph } = await import(entry);
-  const { PostgresStore } = await import(new URL("../../dist/stores/postgres.js", import.meta.url));
+  const { PostgresStore } = await built("stores/postgres.js");
   const pool = new pg.Pool({ connectionString: url, max: 10 });
   const store = new PostgresStore({ client: pool, schema: "waymark_bounds" });
   const steps = 4;

@@ -1,4 +1,4 @@
+import { built } from "../lib/waymark.mjs";
+
 /** The built SqliteStore. */
-export const { SqliteStore } = await import(
-  new URL("../../dist/stores/sqlite.js", import.meta.url)
-);
+export const { SqliteStore } = await built("stores/sqlite.js");
