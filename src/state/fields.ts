@@ -223,14 +223,22 @@ export function listed<W extends Where>(
   return made as Listed<W>;
 }
 
-/** What is listed of a stored record, whose header leaves out what is empty. */
-export function listedOf<W extends Where>(header: Listed<"header">, where: W): Listed<W> {
+/**
+ * What is listed of a stored record, whose header leaves out what is empty.
+ *
+ * @param own - what the entry has besides; to spread one that was made field by field would take longer.
+ */
+export function listedOf<W extends Where, O extends object>(
+  header: Listed<"header">,
+  where: W,
+  own: O,
+): Listed<W> & O {
   const made: Record<string, unknown> = {};
   for (const { as, kind } of listings[where]) {
-    const value: unknown = Reflect.get(header, as) ?? kind.empty;
+    const value = (header as unknown as Values)[as] ?? kind.empty;
     if (value !== undefined) made[as] = value;
   }
-  return made as Listed<W>;
+  return Object.assign(made, own) as Listed<W> & O;
 }
 
 /** The identity of a run that begins now. */

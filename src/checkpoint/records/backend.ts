@@ -202,7 +202,7 @@ export interface RecordBackend {
  * ```
  */
 export function runEntryOf(header: RecordHeader, sequence: number): RunEntry {
-  return { ...listedOf(header, "runs"), sequence };
+  return listedOf(header, "runs", { sequence });
 }
 
 /** A run whose header can't be read, as a listing shows it. */

@@ -246,7 +246,7 @@ export class RecordStore implements CheckpointStore {
     return entries.flatMap(({ header, bytes }) => {
       if (header === undefined) return [];
       const { parentId, unfinished = false } = header;
-      return [{ ...listedOf(header, "history"), parentId, unfinished, bytes }];
+      return [listedOf(header, "history", { parentId, unfinished, bytes })];
     });
   }
 

@@ -330,5 +330,5 @@ function runOfRow(row: SqlRow): RunEntry {
     return unreadableRun({ ...at, graph: fromColumn(row.graph), status, savedAt });
   }
   // Not from the column: a driver may strip a leading U+FEFF.
-  return { ...runEntryOf(header, at.sequence), runId: header.runId };
+  return runEntryOf(header, at.sequence);
 }
