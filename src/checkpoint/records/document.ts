@@ -16,18 +16,23 @@ import { FORMAT, newerFormat, parseHeader, type RecordHeader } from "./header.js
  */
 const START = `{"waymark":${FORMAT},"sha256":"`;
 const HASH_LENGTH = 64;
-const HASH = /^[\da-f]{64}$/;
 const HASH_END = '",\n';
-const FIRST_LINE = START.length + HASH_LENGTH + HASH_END.length;
 const HEADER = '"header":';
 const HEADER_END = ",\n";
 const CONTENT = '"content":';
 const END = "}\n";
-const NEWLINE = 10;
+
+/** Where the second line begins. */
+const SECOND_LINE = START.length + HASH_LENGTH + HASH_END.length;
 
 /** How many bytes a document adds to its header and content. */
 export const FRAME_BYTES =
-  FIRST_LINE + HEADER.length + HEADER_END.length + CONTENT.length + END.length;
+  SECOND_LINE + HEADER.length + HEADER_END.length + CONTENT.length + END.length;
+
+/** The first two lines: the hash, and the header up to the next line. */
+const HEAD = new RegExp(
+  `^${START}([\\da-f]{${HASH_LENGTH}})${HASH_END}${HEADER}([^\n]*)${HEADER_END}`,
+);
 
 /** Writes a record as a document. */
 export function toDocument({ header, content, sha256 }: StoredRecord): Buffer {
@@ -45,22 +50,13 @@ export function toDocument({ header, content, sha256 }: StoredRecord): Buffer {
  * @throws SerializationError if a newer version wrote it.
  */
 export function fromDocument(bytes: Uint8Array, where: string, sequence: number): StoredRecord {
-  const buffer = toBuffer(bytes);
-  const end = headerEnd(buffer);
-  const from = end + HEADER_END.length;
-  if (
-    end < 0 ||
-    textAt(buffer, from, CONTENT) !== CONTENT ||
-    buffer.toString("latin1", buffer.length - END.length) !== END
-  ) {
-    throw unread(buffer, where);
+  const text = textOf(bytes);
+  const [head = "", sha256 = "", header = ""] = HEAD.exec(text) ?? [];
+  if (head === "" || !text.startsWith(CONTENT, head.length) || !text.endsWith(END)) {
+    throw unread(text, where);
   }
-  return {
-    sequence,
-    header: buffer.toString("utf8", FIRST_LINE + HEADER.length, end),
-    content: buffer.toString("utf8", from + CONTENT.length, buffer.length - END.length),
-    sha256: hashIn(buffer),
-  };
+  const content = text.slice(head.length + CONTENT.length, -END.length);
+  return { sequence, header, content, sha256 };
 }
 
 /**
@@ -69,39 +65,17 @@ export function fromDocument(bytes: Uint8Array, where: string, sequence: number)
  * @returns `undefined` if it takes more bytes, or they are not a document that this version reads.
  */
 export function headerOf(firstBytes: Uint8Array): RecordHeader | undefined {
-  const buffer = toBuffer(firstBytes);
-  const end = headerEnd(buffer);
-  if (end < 0) return undefined;
-  return parseHeader(buffer.toString("utf8", FIRST_LINE + HEADER.length, end));
+  const [, , header = ""] = HEAD.exec(textOf(firstBytes)) ?? [];
+  return parseHeader(header);
 }
 
-/** Where the header ends; -1 if what comes before it is malformed. */
-function headerEnd(buffer: Buffer): number {
-  const beginning = START + hashIn(buffer) + HASH_END + HEADER;
-  if (textAt(buffer, 0, beginning) !== beginning || !HASH.test(hashIn(buffer))) return -1;
-  const end = buffer.indexOf(NEWLINE, FIRST_LINE) - 1;
-  return textAt(buffer, end, HEADER_END) === HEADER_END ? end : -1;
-}
-
-function hashIn(buffer: Buffer): string {
-  return buffer.toString("latin1", START.length, START.length + HASH_LENGTH);
-}
-
-/** The next characters, as many as the text has. */
-function textAt(buffer: Buffer, from: number, text: string): string {
-  return from < 0 ? "" : buffer.toString("latin1", from, from + text.length);
-}
-
-function unread(buffer: Buffer, where: string): CheckpointCorruptionError | SerializationError {
-  const first = buffer.toString("latin1", 0, FIRST_LINE);
-  const version = Number(/^\{"waymark":([1-9]\d{0,8}),/.exec(first)?.[1] ?? 0);
-  const mark = `${HEADER}{"format":${FORMAT},`;
-  const isOurs = textAt(buffer, FIRST_LINE, mark) === mark;
+function unread(text: string, where: string): CheckpointCorruptionError | SerializationError {
+  const version = Number(/^\{"waymark":([1-9]\d{0,8}),/.exec(text)?.[1] ?? 0);
+  const isOurs = text.startsWith(`${HEADER}{"format":${FORMAT},`, SECOND_LINE);
   if (version > FORMAT && !isOurs) return newerFormat(where, version);
-  const found = buffer.length === 0 ? "an empty file" : "another file";
-  return corrupt(where, "a waymark document", found);
+  return corrupt(where, "a waymark document", text === "" ? "an empty file" : "another file");
 }
 
-function toBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 }
