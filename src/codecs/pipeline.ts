@@ -58,16 +58,27 @@ export interface CodecRecord {
   readonly redacted?: true;
 }
 
-/** The result of `seal`. Without `bytes`, the text is stored as it is; without a record, no codec was applied. */
-export interface Sealed {
-  readonly record: CodecRecord | undefined;
-  readonly bytes: Uint8Array | undefined;
+/** The part of a record that is never encrypted, as far as codecs are concerned. */
+interface Header {
+  readonly codec?: CodecRecord;
+}
+
+/** A text as it is stored, and the header that says how. */
+export interface Sealed<H extends Header> {
+  readonly header: H;
+  readonly content: string;
 }
 
 const DEFAULT_MAX_BYTES = 100 * 1024 * 1024;
 
-/** Compresses and encrypts text to bytes, and back. The text is a whole State or a patch. */
+/**
+ * Compresses and encrypts text, and back. The text is a whole State or a patch; what becomes bytes is stored as a JSON
+ * string of base64.
+ */
 export class Pipeline {
+  /** Whether it neither compresses nor encrypts. */
+  readonly isClear: boolean;
+  readonly encrypts: boolean;
   readonly #compression: CompressOptions | undefined;
   readonly #keys: KeyRing | undefined;
   readonly #allowPlaintext: boolean;
@@ -87,28 +98,26 @@ export class Pipeline {
     const { compress: given, encrypt } = options;
     this.#compression = typeof given === "string" ? { algorithm: given } : given;
     this.#keys = encrypt === undefined ? undefined : new KeyRing(encrypt);
+    this.encrypts = encrypt !== undefined;
+    this.isClear = given === undefined && encrypt === undefined;
     this.#allowPlaintext = options.allowPlaintext ?? false;
     this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
   }
 
   /**
-   * What to store instead of a text. `associate` returns, for a record, the data to authenticate with the
-   * encrypted bytes; `open` needs the same data again.
+   * What to store instead of a text, and its header with the codecs that were applied; if it was encrypted, that header
+   * is authenticated with it.
    *
    * @throws SerializationError if the text is over `maxBytes`, or the key could not be fetched.
    */
-  async seal(
-    text: string,
-    redacted: boolean,
-    associate: (record: CodecRecord) => Uint8Array,
-  ): Promise<Sealed> {
+  async seal<H extends Header>(header: H, text: string): Promise<Sealed<H>> {
     const plain = Buffer.from(text);
-    const { bytes, record: compressed } = (await this.#compress(plain)) ?? {};
-    const record: CodecRecord = { ...(redacted && { redacted }), ...compressed };
-    if (this.#keys !== undefined) {
-      return this.#encrypt(this.#keys, bytes ?? plain, record, associate);
-    }
-    return { record: redacted || compressed !== undefined ? record : undefined, bytes };
+    const compressed = await this.#compress(plain);
+    const bytes = compressed?.bytes ?? plain;
+    const codec = { ...header.codec, ...compressed?.record };
+    if (this.#keys !== undefined) return encrypted(this.#keys, { ...header, codec }, bytes);
+    if (compressed === undefined) return { header, content: text };
+    return { header: { ...header, codec }, content: toBase64(bytes) };
   }
 
   async #compress(
@@ -124,69 +133,56 @@ export class Pipeline {
     }
     const bytes = await compress(plain, options);
     // Bytes become base64, which is a third longer; encrypted ones do in any case.
-    const gain = this.#keys === undefined ? (plain.length * 3) / 4 : plain.length;
+    const gain = this.encrypts ? plain.length : (plain.length * 3) / 4;
     if (bytes.length >= gain) return undefined;
     return { record: { compress: options.algorithm, bytes: plain.length }, bytes };
   }
 
-  async #encrypt(
-    keys: KeyRing,
-    bytes: Uint8Array,
-    before: CodecRecord,
-    associate: (record: CodecRecord) => Uint8Array,
-  ): Promise<Sealed> {
-    const key = await keys.key(keys.current, "the next checkpoint");
-    const nonce = randomBytes(NONCE_BYTES);
-    const record: CodecRecord = {
-      ...before,
-      encrypt: "aes-256-gcm",
-      key: keys.current,
-      check: keyCheck(key),
-      nonce: nonce.toString("base64"),
-    };
-    return { record, bytes: encrypt(key, nonce, associate(record), bytes) };
-  }
-
   /**
-   * Checks that a checkpoint with this record may be read.
+   * Restores the text from what `seal` returned; synchronously if it is stored as it was.
    *
-   * @throws SerializationError if it is not encrypted but must be.
-   */
-  admit(record: CodecRecord | undefined, where: string): void {
-    if (this.#keys === undefined || this.#allowPlaintext || record?.encrypt !== undefined) return;
-    throw new SerializationError(
-      where,
-      "is not encrypted, and codec.encrypt is on: set codec.allowPlaintext to read it while you migrate",
-    );
-  }
-
-  /**
-   * Restores the text from the bytes of `seal`.
-   *
+   * @param header - the header as it is stored.
    * @throws ConfigError if the key is missing, or is not the one it was encrypted with.
    * @throws CheckpointCorruptionError if a byte was changed.
-   * @throws SerializationError if it would be larger than `maxBytes`, or the key could not be fetched.
+   * @throws SerializationError if it is not encrypted but must be, it would be larger than `maxBytes`, or the key could
+   *   not be fetched.
    */
-  async open(
+  open(
+    content: string,
+    codec: CodecRecord | undefined,
+    header: string,
+    where: string,
+  ): string | Promise<string> {
+    const { encrypt, compress } = codec ?? {};
+    if (encrypt === undefined && this.encrypts && !this.#allowPlaintext) {
+      throw new SerializationError(
+        where,
+        "is not encrypted, and codec.encrypt is on: set codec.allowPlaintext to read it while you migrate",
+      );
+    }
+    if (codec === undefined || (encrypt === undefined && compress === undefined)) return content;
+    return this.#open(Buffer.from(content.slice(1, -1), "base64"), codec, header, where);
+  }
+
+  async #open(
     bytes: Uint8Array,
-    record: CodecRecord,
-    associated: Uint8Array,
+    codec: CodecRecord,
+    header: string,
     where: string,
   ): Promise<string> {
-    this.admit(record, where);
-    const opened =
-      record.encrypt === undefined ? bytes : await this.#decrypt(bytes, record, associated, where);
+    const { encrypt, compress, bytes: size = 0 } = codec;
+    const opened = encrypt === undefined ? bytes : await this.#decrypt(bytes, codec, header, where);
     const plain =
-      record.compress === undefined
+      compress === undefined
         ? opened
-        : await decompress(record.compress, opened, record.bytes ?? 0, this.#maxBytes, where);
+        : await decompress(compress, opened, size, this.#maxBytes, where);
     return Buffer.from(plain.buffer, plain.byteOffset, plain.byteLength).toString();
   }
 
   async #decrypt(
     bytes: Uint8Array,
     { key: id = "", check, nonce = "" }: CodecRecord,
-    associated: Uint8Array,
+    header: string,
     where: string,
   ): Promise<Uint8Array> {
     if (this.#keys === undefined) {
@@ -202,11 +198,34 @@ export class Pipeline {
         `is not the key that ${where} was encrypted with`,
       );
     }
-    const opened = decrypt(key, Buffer.from(nonce, "base64"), associated, bytes);
+    const opened = decrypt(key, Buffer.from(nonce, "base64"), Buffer.from(header), bytes);
     if (opened !== undefined) return opened;
     throw new CheckpointCorruptionError(
       `${where} was tampered with, or moved from another run or place: its authentication tag does not match`,
       { expected: `a tag made with the key ${show(id)}`, actual: "another tag" },
     );
   }
+}
+
+async function encrypted<H extends Header>(
+  keys: KeyRing,
+  header: H,
+  bytes: Uint8Array,
+): Promise<Sealed<H>> {
+  const key = await keys.key(keys.current, "the next checkpoint");
+  const nonce = randomBytes(NONCE_BYTES);
+  const codec: CodecRecord = {
+    ...header.codec,
+    encrypt: "aes-256-gcm",
+    key: keys.current,
+    check: keyCheck(key),
+    nonce: nonce.toString("base64"),
+  };
+  const sealed = { ...header, codec };
+  const associated = Buffer.from(JSON.stringify(sealed));
+  return { header: sealed, content: toBase64(encrypt(key, nonce, associated, bytes)) };
+}
+
+function toBase64(bytes: Uint8Array): string {
+  return `"${Buffer.from(bytes).toString("base64")}"`;
 }

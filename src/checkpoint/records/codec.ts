@@ -1,6 +1,6 @@
 import * as crypto from "node:crypto";
 import { Secrets } from "../../codecs/patterns.js";
-import { type CodecOptions, type CodecRecord, Pipeline } from "../../codecs/pipeline.js";
+import { type CodecOptions, Pipeline, type Sealed } from "../../codecs/pipeline.js";
 import { redactJSON } from "../../codecs/redact-state.js";
 import {
   CheckpointCorruptionError,
@@ -79,9 +79,6 @@ export interface VerifiedRecord {
 /** Converts States to records and back. The only place where codecs and redaction are applied. */
 export class RecordCodec {
   readonly #pipeline: Pipeline;
-  /** Whether nothing is compressed or encrypted. */
-  readonly #clear: boolean;
-  readonly #encrypts: boolean;
   readonly #secrets: Secrets | undefined;
   /** The redacted copies of frozen trees. */
   readonly #redacted = new WeakMap<object, unknown>();
@@ -92,9 +89,7 @@ export class RecordCodec {
   /** @throws ConfigError if an option is invalid; its message never contains a key. */
   constructor(options: CodecOptions | undefined, snapshotEvery: number) {
     this.#pipeline = new Pipeline(options);
-    const { redact = [], compress, encrypt } = options ?? {};
-    this.#clear = compress === undefined && encrypt === undefined;
-    this.#encrypts = encrypt !== undefined;
+    const redact = options?.redact ?? [];
     this.#secrets = redact.length === 0 ? undefined : new Secrets(redact);
     this.#snapshotEvery = snapshotEvery;
   }
@@ -124,15 +119,19 @@ export class RecordCodec {
     const from = base?.checkpointId === place.previous ? base : undefined;
     const patch = from && this.#patch(from, tree, hasEnded(state));
     const before = patch === undefined ? undefined : from;
-    const shown = newHeader(stateRecord, place, before?.snapshot);
-    const header = this.#redact(shown, headerText);
-    const redacted = tree !== whole || header !== shown;
-    const encoded = (record: NewRecord): Encoded => ({
-      record,
-      base: this.#snapshotEvery === 1 ? undefined : baseOf(record, tree, before),
-    });
-    const record = this.#record(header, patch ?? stringify(tree), redacted);
-    return record instanceof Promise ? record.then(encoded) : encoded(record);
+    const made = newHeader(stateRecord, place, before?.snapshot);
+    const shown = this.#redact(made, headerText);
+    const redacted = tree !== whole || shown !== made;
+    const header = redacted ? { ...shown, codec: { redacted } } : shown;
+    const content = patch ?? stringify(tree);
+    const encoded = ({ header, content }: Sealed<RecordHeader>): Encoded => {
+      const record = newRecord(header, content);
+      return { record, base: this.#snapshotEvery === 1 ? undefined : baseOf(record, tree, before) };
+    };
+    // Awaiting nothing costs as much as writing a small patch.
+    if (this.#pipeline.isClear) return encoded({ header, content });
+    const { error: _error, ...silent } = header;
+    return this.#pipeline.seal(this.#pipeline.encrypts ? silent : header, content).then(encoded);
   }
 
   /** The changes since a base; `undefined` if the State is to be written whole. */
@@ -154,11 +153,12 @@ export class RecordCodec {
    * @throws CheckpointCorruptionError if it is damaged.
    */
   grow(tree: unknown, record: VerifiedRecord, where: string): unknown | Promise<unknown> {
-    const opened = this.#open(record, where);
+    const { header, stored } = record;
+    const opened = this.#pipeline.open(stored.content, header.codec, stored.header, where);
     const grown = (text: string): unknown => {
       try {
         const content: unknown = JSON.parse(text);
-        return record.header.base === undefined ? content : apply(tree, content as Change[]);
+        return header.base === undefined ? content : apply(tree, content as Change[]);
       } catch (error) {
         if (isWaymarkError(error))
           throw corrupt(where, "a patch to the record before", error.message);
@@ -176,34 +176,8 @@ export class RecordCodec {
   /** The part of a State that the header does not have. */
   #treeOf(record: StateRecord): BodyJSON {
     const { data } = record;
-    if (isPlainData(record)) return encodeBody(record, data);
-    return encodeBody(record, encode(freezeCopy(data), "data", this.#known));
-  }
-
-  /** Synchronous without a codec: awaiting nothing costs as much as writing a small patch. */
-  #record(header: RecordHeader, text: string, redacted: boolean): NewRecord | Promise<NewRecord> {
-    if (!this.#clear) return this.#sealed(header, text, redacted);
-    return newRecord(redacted ? { ...header, codec: { redacted } } : header, text);
-  }
-
-  async #sealed(header: RecordHeader, text: string, redacted: boolean): Promise<NewRecord> {
-    const { error: _error, ...silent } = header;
-    const shown: RecordHeader = this.#encrypts ? silent : header;
-    const withCodec = (codec: CodecRecord | undefined): RecordHeader =>
-      codec === undefined ? shown : { ...shown, codec };
-    const { record, bytes } = await this.#pipeline.seal(text, redacted, (done) =>
-      Buffer.from(JSON.stringify(withCodec(done))),
-    );
-    const content = bytes === undefined ? text : `"${Buffer.from(bytes).toString("base64")}"`;
-    return newRecord(withCodec(record), content);
-  }
-
-  #open({ header, stored }: VerifiedRecord, where: string): string | Promise<string> {
-    const { codec } = header;
-    this.#pipeline.admit(codec, where);
-    if (codec?.compress === undefined && codec?.encrypt === undefined) return stored.content;
-    const bytes = Buffer.from(stored.content.slice(1, -1), "base64");
-    return this.#pipeline.open(bytes, codec, Buffer.from(stored.header), where);
+    const isPlain = isPlainData(record);
+    return encodeBody(record, isPlain ? data : encode(freezeCopy(data), "data", this.#known));
   }
 }
 
