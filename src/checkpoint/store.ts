@@ -400,7 +400,7 @@ export function sizeWarning(
 
 /** Summarizes a run from its newest State. */
 export function summarize<D extends object>(state: State<D>): RunSummary {
-  return listed(recordOf(state), "runs");
+  return listed(recordOf(state), "runs", {});
 }
 
 /** The history entry of a saved State. */
@@ -412,7 +412,7 @@ export function entryOf<D extends object>(
   const record = recordOf(state);
   const { bytes } = record.saved;
   return {
-    ...listed(record, "history"),
+    ...listed(record, "history", {}),
     parentId,
     unfinished,
     ...(bytes !== undefined && { bytes }),

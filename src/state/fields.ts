@@ -208,19 +208,24 @@ export const headerKinds: Readonly<Record<string, AnyKind>> = Object.fromEntries
   listings.header.map(({ as, brief, kind }) => [as, brief?.kind ?? kind]),
 );
 
-/** What is listed of a State: in the header without what is empty. */
-export function listed<W extends Where>(
+/**
+ * What is listed of a State: in the header without what is empty.
+ *
+ * @param own - what the entry has besides. It is added to: to spread what was made field by field would take longer.
+ */
+export function listed<W extends Where, O extends object>(
   record: Pick<StateRecord, "identity" | "progress" | "saved">,
   where: W,
-): Listed<W> {
-  const made: Record<string, unknown> = {};
+  own: O,
+): Listed<W> & O {
+  const made = own as Record<string, unknown>;
   for (const { part, key, as, brief, kind } of listings[where]) {
     const value = (record[part] as Values)[key];
     const shown = brief === undefined ? value : brief.of(value);
     if (shown === undefined || (where === "header" && kind.isEmpty?.(shown))) continue;
     made[as] = shown;
   }
-  return made as Listed<W>;
+  return own as Listed<W> & O;
 }
 
 /**

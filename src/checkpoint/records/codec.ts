@@ -228,22 +228,26 @@ export function corrupt(
   );
 }
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
 function newHeader(
   { identity, progress }: StateRecord,
   place: RecordPlace,
   base: number | undefined,
 ): RecordHeader {
   const { parentId, previous, keep, keepPerPhase } = place;
-  return {
-    format: FORMAT,
-    ...listed({ identity, progress, saved: place }, "header"),
-    parentId,
-    ...(previous !== parentId && { previous }),
-    ...(base !== undefined && { base }),
-    ...(isProgressSave(progress) && { unfinished: true }),
-    ...(Number.isFinite(keep) && { keep }),
-    ...(keepPerPhase !== undefined && { keepPerPhase }),
-  };
+  const own = { format: FORMAT, parentId };
+  const header: Writable<RecordHeader> = listed(
+    { identity, progress, saved: place },
+    "header",
+    own,
+  );
+  if (previous !== parentId) header.previous = previous;
+  if (base !== undefined) header.base = base;
+  if (isProgressSave(progress)) header.unfinished = true;
+  if (Number.isFinite(keep)) header.keep = keep;
+  if (keepPerPhase !== undefined) header.keepPerPhase = keepPerPhase;
+  return header;
 }
 
 function newRecord(fields: RecordHeader, content: string): NewRecord {
