@@ -250,9 +250,14 @@ function newHeader(
   return header;
 }
 
+/** The size of a record. */
+export function bytesOf({ header, content }: Pick<StoredRecord, "header" | "content">): number {
+  return Buffer.byteLength(header) + Buffer.byteLength(content);
+}
+
 function newRecord(fields: RecordHeader, content: string): NewRecord {
   const header = JSON.stringify(fields);
-  const bytes = Buffer.byteLength(header) + Buffer.byteLength(content);
+  const bytes = bytesOf({ header, content });
   const { sequence, base = sequence } = fields;
   return { sequence, header, content, sha256: hashOf(header, content), fields, base, bytes };
 }

@@ -50,7 +50,7 @@ import {
   type RecordBackend,
   type Removal,
 } from "./backend.js";
-import { type Base, type Encoded, RecordCodec } from "./codec.js";
+import { type Base, bytesOf, type Encoded, RecordCodec, type RecordPlace } from "./codec.js";
 import { search } from "./search.js";
 import { type Emit, keptEntries, Upkeep } from "./upkeep.js";
 import { verifyRun } from "./verify.js";
@@ -116,15 +116,6 @@ interface Origin {
 /** A State whose save may have succeeded: what it builds on, and when its run began. */
 type UnsureSave = Pick<State<object>, "sequence" | "startedAt">;
 
-/** What a save needs besides the State. */
-interface Writing {
-  readonly after: After;
-  readonly origin: Saved | undefined;
-  readonly rule: KeepRule;
-  /** For an import: the checkpoint as it was. Otherwise it gets the next sequence and a new id. */
-  readonly as?: Saved & { readonly parentId: string };
-}
-
 /**
  * Stores States as records: everything that stores have in common, on top of a {@link RecordBackend}. Each save is one
  * record, a snapshot or the changes since the one before, with its SHA-256. Extend it to write a store of your own;
@@ -183,13 +174,21 @@ export class RecordStore implements CheckpointStore {
   async save<D extends object>(state: State<D>, options: SaveOptions = {}): Promise<State<D>> {
     checkSave(state, options);
     const { keep = this.#keep, keepPerPhase, emit } = options;
-    const rule = { keep, keepPerPhase };
     const origin = recordOf(state).saved;
     let after = this.#known(origin) ?? (await this.#locate(state));
     for (let attempt = 1; ; attempt++) {
-      const saved = await this.#write(state, { after, origin, rule });
+      const place: RecordPlace = {
+        checkpointId: this.#newId(),
+        sequence: after.sequence + 1,
+        savedAt: isoNow(),
+        parentId: state.checkpointId,
+        previous: after.checkpointId ?? "",
+        keep,
+        keepPerPhase,
+      };
+      const saved = await this.#write(state, place, after, origin);
       if (!isHead(saved)) {
-        this.#afterSave(saved, rule, emit);
+        this.#afterSave(saved, place, emit);
         return saved;
       }
       const next = attempt < ATTEMPTS ? await this.#buildable(state, saved) : undefined;
@@ -377,9 +376,9 @@ export class RecordStore implements CheckpointStore {
   ): Promise<State<object>> {
     const { checkpointId, sequence, savedAt } = state;
     const after = last ?? { sequence: 0, checkpointId: "" };
-    const origin = last && recordOf(last).saved;
-    const as = { checkpointId, sequence, savedAt: savedAt || isoNow(), parentId };
-    const written = await this.#write(state, { after, origin, rule, as });
+    const saved = { checkpointId, sequence, savedAt: savedAt || isoNow() };
+    const place = { ...saved, parentId, previous: after.checkpointId, ...rule };
+    const written = await this.#write(state, place, after, last && recordOf(last).saved);
     if (isHead(written)) throw conflict(state.runId, after, written);
     return written;
   }
@@ -428,20 +427,19 @@ export class RecordStore implements CheckpointStore {
     return chain?.records.length === 0 ? chain.head : undefined;
   }
 
-  /** Returns the State as saved, or the run's head if that is not where the State builds on. */
-  async #write<D extends object>(state: State<D>, writing: Writing): Promise<State<D> | Head> {
-    const { after, origin, rule } = writing;
+  /**
+   * Returns the State as saved, or the run's head if that is not where the State builds on.
+   *
+   * @param origin - what the State builds on, as it was saved.
+   */
+  async #write<D extends object>(
+    state: State<D>,
+    place: RecordPlace,
+    after: After,
+    origin: Saved | undefined,
+  ): Promise<State<D> | Head> {
     const { runId } = state;
-    const as = writing.as ?? {
-      checkpointId: this.#newId(),
-      sequence: after.sequence + 1,
-      savedAt: isoNow(),
-      parentId: state.checkpointId,
-    };
-    const { checkpointId, sequence, savedAt, parentId } = as;
-    const { keep, keepPerPhase } = rule;
-    const previous = after.checkpointId ?? "";
-    const place = { checkpointId, sequence, savedAt, parentId, previous, keep, keepPerPhase };
+    const { checkpointId, sequence, savedAt, keep } = place;
     const from = origin && this.#origins.get(origin)?.base;
     let made: Encoded | undefined;
     const take = (encoded: Encoded): Encoded["record"] => {
@@ -462,8 +460,7 @@ export class RecordStore implements CheckpointStore {
     if (this.#unsure.size > 0) this.#unsure.delete(runId);
     const saved: Saved = { checkpointId, sequence, savedAt, bytes: made?.record.bytes };
     this.#origins.set(saved, { head: checkpointId, base: made?.base });
-    const isTrimmed = keep !== Number.POSITIVE_INFINITY;
-    if (made !== undefined && isTrimmed) this.#upkeep.note(runId, made.record);
+    if (made !== undefined && Number.isFinite(keep)) this.#upkeep.note(runId, made.record);
     return state.savedAs(saved);
   }
 
@@ -515,8 +512,8 @@ export class RecordStore implements CheckpointStore {
 
   #loaded<D extends object>(state: State<D>, { head, records }: Chain, sequence: number): State<D> {
     const { checkpointId, savedAt } = state;
-    const { header, content } = records.at(-1) ?? { header: "", content: "" };
-    const bytes = Buffer.byteLength(header) + Buffer.byteLength(content);
+    const last = records.at(-1);
+    const bytes = last && bytesOf(last);
     const saved: Saved = { checkpointId, sequence, savedAt, bytes };
     this.#origins.set(saved, { head: head.checkpointId, base: undefined });
     return state.savedAs(saved);
