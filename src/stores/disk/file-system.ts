@@ -272,6 +272,29 @@ export async function syncNames(fs: FileSystem, folder: number): Promise<void> {
   await ignoring(fs.sync(folder), ["EINVAL", "ENOTSUP", "EOPNOTSUPP"]);
 }
 
+/**
+ * Creates a folder and its parents, as far as they are missing; their names survive a power cut, even if the process
+ * that created them died before syncing them.
+ */
+export async function makeFolders(fs: FileSystem, path: string): Promise<void> {
+  const missing = await missingFolders(fs, path);
+  const [first] = missing;
+  const found = first === undefined ? path : dirname(first);
+  // A process that may not read the parent did not create it.
+  await ignoring(syncFolder(fs, dirname(found)), ["EACCES", "EPERM"]);
+  for (const folder of missing) {
+    await ignoring(fs.mkdir(folder), ["EEXIST"]);
+    await syncFolder(fs, dirname(folder));
+  }
+}
+
+/** This folder and its parents, as far as they are missing, outermost first. */
+async function missingFolders(fs: FileSystem, folder: string): Promise<string[]> {
+  const found = await ignoring(fs.lstat(folder));
+  if (found !== undefined || dirname(folder) === folder) return [];
+  return [...(await missingFolders(fs, dirname(folder))), folder];
+}
+
 /** The folder of all runs, created on first use. */
 export class Root {
   readonly path: string;
@@ -284,53 +307,23 @@ export class Root {
   }
 
   /**
-   * Ensures that a folder in the root exists and is durable, even if the process that created it died before
-   * syncing it.
+   * Ensures that a folder in the root exists.
    *
-   * @param durable - whether it must survive a power cut.
+   * @param durable - whether it must survive a power cut, even if the process that created it died before syncing it.
    */
   async makeFolder(folder: string, durable = true): Promise<void> {
-    await this.#make();
-    try {
-      await ignoring(this.#fs.mkdir(folder), ["EEXIST"]);
-    } catch (error) {
-      if (systemCode(error) !== "ENOENT") throw error;
-      // The root was removed in the meantime.
-      this.#ready = undefined;
-      await this.#make();
-      await ignoring(this.#fs.mkdir(folder), ["EEXIST"]);
+    for (let isAgain = false; ; isAgain = true) {
+      this.#ready ??= makeFolders(this.#fs, this.path);
+      try {
+        await this.#ready;
+        await ignoring(this.#fs.mkdir(folder), ["EEXIST"]);
+        break;
+      } catch (error) {
+        this.#ready = undefined;
+        // If the root was removed in the meantime, it is created again.
+        if (isAgain || systemCode(error) !== "ENOENT") throw error;
+      }
     }
     if (durable) await syncFolder(this.#fs, this.path);
-  }
-
-  async #make(): Promise<void> {
-    this.#ready ??= this.#create();
-    try {
-      await this.#ready;
-    } catch (error) {
-      this.#ready = undefined;
-      throw error;
-    }
-  }
-
-  async #create(): Promise<void> {
-    const fs = this.#fs;
-    const missing = await this.#missing(this.path);
-    const [first] = missing;
-    const found = first === undefined ? this.path : dirname(first);
-    // The process that created it may have died before syncing its parent. A process that may not read the
-    // parent did not create it.
-    await ignoring(syncFolder(fs, dirname(found)), ["EACCES", "EPERM"]);
-    for (const folder of missing) {
-      await ignoring(fs.mkdir(folder), ["EEXIST"]);
-      await syncFolder(fs, dirname(folder));
-    }
-  }
-
-  /** This folder and its parents, as far as they are missing, outermost first. */
-  async #missing(folder: string): Promise<string[]> {
-    const found = await ignoring(this.#fs.lstat(folder));
-    if (found !== undefined || dirname(folder) === folder) return [];
-    return [...(await this.#missing(dirname(folder))), folder];
   }
 }

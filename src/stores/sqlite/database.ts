@@ -1,9 +1,11 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
-import { mkdir, open, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { Batcher, Mutex } from "../../concurrency.js";
 import { ConfigError, messageOf, systemCode } from "../../errors.js";
+import { ignoring, makeFolders } from "../disk/file-system.js";
+import { NodeFileSystem } from "../disk/node-file-system.js";
 import {
   APPLICATION_ID,
   Connection,
@@ -244,24 +246,12 @@ async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** Creates an empty file that only its owner can read, with its parent folders. */
+/** Creates an empty file that only its owner can read, with its parent folders. SQLite syncs the folder that it is in. */
 async function create(path: string): Promise<void> {
-  const folder = dirname(path);
-  const first = await mkdir(folder, { recursive: true, mode: 0o700 });
-  try {
-    closeSync(openSync(path, "wx", 0o600));
-  } catch (error) {
-    if (systemCode(error) !== "EEXIST") throw error;
-  }
-  // SQLite syncs the folder of the file; this syncs its parents.
-  for (
-    let made = folder;
-    first !== undefined && made.length >= first.length;
-    made = dirname(made)
-  ) {
-    const parent = await open(dirname(made), "r");
-    await parent.sync().finally(() => parent.close());
-  }
+  const fs = new NodeFileSystem();
+  await makeFolders(fs, dirname(path));
+  const file = await ignoring(fs.create(path), ["EEXIST"]);
+  if (file !== undefined) await fs.close(file);
 }
 
 /**
