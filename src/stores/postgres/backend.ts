@@ -163,11 +163,8 @@ export class PostgresBackend extends SqlBackend implements RecordBackend, LeaseK
   }
 
   async close(): Promise<void> {
-    try {
-      await this.leases.close();
-    } finally {
-      await this.#connection.close();
-    }
+    await this.leases.close();
+    await this.#connection.close();
   }
 
   async #save(save: Save, statement = this.#statements.save): Promise<string | undefined> {
