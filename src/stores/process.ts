@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { basename } from "node:path";
+import { systemCode } from "../errors.js";
 
 /** How a process sees itself and others; tests replace it. */
 export interface Processes {
@@ -66,7 +67,7 @@ function isThere(pid: number): boolean {
     return true;
   } catch (error) {
     // EPERM: it exists and belongs to another user.
-    return error instanceof Error && "code" in error && error.code === "EPERM";
+    return systemCode(error) === "EPERM";
   }
 }
 
