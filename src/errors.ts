@@ -6,7 +6,7 @@ export { helpOf } from "./errors/base.js";
 export { wordsOf } from "./errors/checkpoint.js";
 export * from "./errors/classes.js";
 export { errorTable } from "./errors/table.js";
-export { asText, isMissingPackage, messageOf, show, systemCode } from "./errors/text.js";
+export { asText, isMissingPackage, messageOf, show, systemCode, withHint } from "./errors/text.js";
 export type { ErrorCode };
 
 /** The class that the table names for the code `C`. */

@@ -38,6 +38,11 @@ export function asText(value: unknown): string {
   }
 }
 
+/** A message with what to do about it, if that is known. */
+export function withHint(message: string, hint: string | undefined): string {
+  return hint ? `${message} (${hint})` : message;
+}
+
 /** The code of a system's or a server's error, such as `ENOENT`; `""` if there is none. */
 export function systemCode(error: unknown): string {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;

@@ -3,6 +3,7 @@ import { access, lstat, statfs } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { listRuns } from "../../checkpoint/any-store.js";
+import { withHint } from "../../errors.js";
 import { showAddress } from "../../stores/address.js";
 import type { Context } from "../context.js";
 import { explain } from "../exit.js";
@@ -95,7 +96,7 @@ export async function storeChecks(context: Context): Promise<readonly Check[]> {
 
 function failureText(error: unknown): string {
   const { message, hint } = explain(error, "doctor");
-  return hint === "" ? message : `${message} (${hint})`;
+  return withHint(message, hint);
 }
 
 async function databaseChecks({ store, address }: OpenStore): Promise<readonly Check[]> {

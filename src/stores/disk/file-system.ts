@@ -1,6 +1,12 @@
 import { dirname } from "node:path";
 import { BackendError } from "../../checkpoint/records/backend.js";
-import { CheckpointCorruptionError, isWaymarkError, messageOf, systemCode } from "../../errors.js";
+import {
+  CheckpointCorruptionError,
+  isWaymarkError,
+  messageOf,
+  systemCode,
+  withHint,
+} from "../../errors.js";
 import type { Processes } from "../process.js";
 
 /** What a name in a folder refers to. A symbolic link is `other`: it is never followed. */
@@ -175,9 +181,7 @@ export function failure(cause: unknown, path: string, unsure: boolean): BackendE
   const message = messageOf(cause);
   const hasPath = Reflect.get(Object(cause), "path") !== undefined || path === "";
   const named = hasPath ? message : `${path}: ${message}`;
-  const hint = advice.get(systemCode(cause));
-  const text = hint === undefined ? named : `${named} (${hint})`;
-  return new BackendError(text, { unsure, cause });
+  return new BackendError(withHint(named, advice.get(systemCode(cause))), { unsure, cause });
 }
 
 /** The same error if it explains itself; otherwise that of a file system that failed at this path. */

@@ -1,5 +1,5 @@
 import { BackendError } from "../../checkpoint/records/backend.js";
-import { messageOf, systemCode } from "../../errors.js";
+import { messageOf, systemCode, withHint } from "../../errors.js";
 import { type FailureKind, type Failures, NO_CONNECTION } from "../server.js";
 
 /** The connection broke, perhaps after the statement was executed. */
@@ -78,8 +78,7 @@ function explain(error: unknown): string {
   if (isTimeout(error)) {
     return "the server did not answer within statementTimeout: see what it waits for, or raise it";
   }
-  const hint = advice[systemCode(error)];
-  return hint === undefined ? message : `${message} (${hint})`;
+  return withHint(message, advice[systemCode(error)]);
 }
 
 /** How to read the errors of Postgres and its drivers. */

@@ -1,4 +1,4 @@
-import { messageOf, systemCode } from "../../errors.js";
+import { messageOf, systemCode, withHint } from "../../errors.js";
 import { answeredWithin, type FailureKind, type Failures, NO_CONNECTION } from "../server.js";
 
 /** The server did nothing but may be ready soon: it is starting, failing over, or busy with a long command. */
@@ -69,8 +69,7 @@ const advice: Readonly<Record<string, string>> = {
 };
 
 function explain(error: unknown): string {
-  const hint = advice[replyCode(error)];
-  return hint === undefined ? messageOf(error) : `${messageOf(error)} (${hint})`;
+  return withHint(messageOf(error), advice[replyCode(error)]);
 }
 
 /** Interprets the errors of Redis and its clients. */

@@ -1,5 +1,5 @@
 import { BackendError } from "../../checkpoint/records/backend.js";
-import { CheckpointCorruptionError, isWaymarkError, messageOf } from "../../errors.js";
+import { CheckpointCorruptionError, isWaymarkError, messageOf, withHint } from "../../errors.js";
 
 /** The result codes of SQLite that the store handles. */
 const CODES = {
@@ -71,8 +71,6 @@ export function damaged(place: string, actual: string, cause?: unknown): Checkpo
  */
 export function failure(error: unknown, unsure: boolean): Error {
   if (isWaymarkError(error)) return error;
-  const message = messageOf(error);
-  const hint = advice.get(resultCode(error));
-  const text = hint === undefined ? message : `${message} (${hint})`;
+  const text = withHint(messageOf(error), advice.get(resultCode(error)));
   return new BackendError(text, { unsure, cause: error });
 }
