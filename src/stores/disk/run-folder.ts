@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import type { StoredRecord } from "../../checkpoint/records/backend.js";
+import type { HeaderEntry, StoredRecord } from "../../checkpoint/records/backend.js";
 import { FRAME_BYTES, fromDocument, headerOf } from "../../checkpoint/records/document.js";
 import type { RecordHeader } from "../../checkpoint/records/header.js";
 import { CheckpointCorruptionError, SerializationError } from "../../errors.js";
@@ -47,13 +47,8 @@ export interface Listing {
   readonly gone: readonly number[];
 }
 
-/** A record's header and size. */
-interface Headed {
-  /** `undefined` if it can't be read or belongs to another run or sequence. */
-  readonly header: RecordHeader | undefined;
-  /** The size of header and content in bytes. */
-  readonly bytes: number;
-}
+/** A record's size and header; `undefined` if that can't be read or belongs to another run or sequence. */
+type Headed = Pick<HeaderEntry, "bytes" | "header">;
 
 /** The folder of one run: reads and removes its files. A `RunWriter` adds new ones. */
 export class RunFolder {
