@@ -79,8 +79,6 @@ export class FileBackend implements RecordBackend {
         return head;
       }),
     );
-    // The run has ended, so its files need not stay open.
-    if (writer.hasEnded) this.#letGo(writer);
     this.#makeRoom(writer);
     return elsewhere;
   }
@@ -292,14 +290,9 @@ export class FileBackend implements RecordBackend {
     for (const [runId, one] of this.#writers) {
       if (one === writer || !one.idle) continue;
       this.#writers.delete(runId);
-      this.#letGo(one);
+      this.#tasks.start(() => one.inTurn(() => one.forget()), ignore);
       if (this.#writers.size <= REMEMBERED_RUNS) return;
     }
-  }
-
-  /** Closes a writer's files when its turn comes. */
-  #letGo(writer: RunWriter): void {
-    this.#tasks.start(() => writer.inTurn(() => writer.forget()), ignore);
   }
 
   #sweep(folder: RunFolder, { temporaries }: Listing): void {

@@ -84,6 +84,7 @@ export class RunWriter {
   readonly #onListing: (listing: Listing) => void;
   readonly #mutex = new Mutex();
   #known: Known | undefined;
+  /** Whether the last record to append says that the run has ended. */
   #hasEnded = false;
   /** The last file that this writer has written; 0 for none. */
   #last = 0;
@@ -103,11 +104,6 @@ export class RunWriter {
   /** Whether nothing is under way. */
   get idle(): boolean {
     return this.#mutex.idle && this.#doomed.size === 0;
-  }
-
-  /** Whether the last record to append says that the run has ended. */
-  get hasEnded(): boolean {
-    return this.#hasEnded;
   }
 
   /** Runs one action at a time, in the order of the calls. */
@@ -133,8 +129,10 @@ export class RunWriter {
         await this.forget();
         throw error;
       });
-      if (typeof next === "object") return undefined;
-      await this.forget();
+      const isWritten = typeof next === "object";
+      // Of a run that has ended, the files need not stay open.
+      if (!isWritten || this.#hasEnded) await this.forget();
+      if (isWritten) return undefined;
       if (next === "stale") continue;
       const head = headOf(await this.#look());
       // This save's file has the name now, but another file had it before, and that one counts.
