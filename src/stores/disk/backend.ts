@@ -20,8 +20,8 @@ import { now } from "../../clock.js";
 import { mapLimit, Semaphore, TaskSet } from "../../concurrency.js";
 import { Claims, claimsUnder } from "./claims.js";
 import {
-  explained,
   type FileSystem,
+  failing,
   ignoring,
   namesInRoot,
   Root,
@@ -184,10 +184,7 @@ export class FileBackend implements RecordBackend {
 
   async claim(runId: string): Promise<Claim | undefined> {
     const claim = await this.#claims.claim(runId);
-    const fail = (error: unknown): never => {
-      throw explained(error, this.place);
-    };
-    return claim && { ...claim, release: () => claim.release().catch(fail) };
+    return claim && { ...claim, release: () => claim.release().catch(failing(this.place)) };
   }
 
   holder(runId: string): Promise<ClaimHolder | undefined> {
@@ -327,9 +324,7 @@ export class FileBackend implements RecordBackend {
 
 /** The same backend, but what the file system throws outside a save is a `BackendError`. */
 export function explaining(backend: FileBackend): RecordBackend {
-  const fail = (error: unknown): never => {
-    throw explained(error, backend.place);
-  };
+  const fail = failing(backend.place);
   async function* each(answers: AsyncIterable<unknown>): AsyncGenerator {
     try {
       yield* answers;

@@ -184,9 +184,11 @@ export function failure(cause: unknown, path: string, unsure: boolean): BackendE
   return new BackendError(withHint(named, advice.get(systemCode(cause))), { unsure, cause });
 }
 
-/** The same error if it explains itself; otherwise that of a file system that failed at this path. */
-export function explained(error: unknown, path: string): Error {
-  return isWaymarkError(error) ? error : failure(error, path, false);
+/** Throws the same error if it explains itself; otherwise that of a file system that failed at this path. */
+export function failing(path: string): (error: unknown) => never {
+  return (error) => {
+    throw isWaymarkError(error) ? error : failure(error, path, false);
+  };
 }
 
 /** No document can be larger: it would not fit into a V8 string. */
@@ -243,7 +245,8 @@ export async function readFile(fs: FileSystem, path: string): Promise<Uint8Array
   } catch (error) {
     const code = file === undefined ? systemCode(error) : "";
     if (code === "ENOENT") return undefined;
-    throw code === "ELOOP" ? refused(path, "a file", "other") : explained(error, path);
+    if (code === "ELOOP") throw refused(path, "a file", "other");
+    return failing(path)(error);
   } finally {
     if (file !== undefined) await fs.close(file);
   }
