@@ -1,7 +1,7 @@
 import { basename, dirname, join } from "node:path";
 import type { Claim, ClaimHolder } from "../../checkpoint/store.js";
 import { inBackground, moment, steadySleep } from "../../clock.js";
-import { CoalescedRead } from "../../concurrency.js";
+import { CoalescedRead, Mutex } from "../../concurrency.js";
 import { systemCode } from "../../errors.js";
 import { holderOf, type LastRenewal, Lease, newOwner } from "../leases.js";
 import { OWNER, pidOf } from "../process.js";
@@ -262,7 +262,7 @@ class Heartbeat implements LastRenewal {
   /** When the last beat began after which this process's heartbeat file was seen to be still there. */
   at = moment();
   #file: number | undefined;
-  #beats: Promise<unknown> = Promise.resolve();
+  readonly #beats = new Mutex();
   #cancel = this.#schedule();
 
   /** @param onBeat - checks for removed claims; resolves to the names in the folder. */
@@ -281,17 +281,16 @@ class Heartbeat implements LastRenewal {
 
   async stop(): Promise<void> {
     this.#cancel();
-    await this.#beats;
-    if (this.#file === undefined) return;
-    await this.#close();
-    await ignoring(this.#fs.unlink(this.#path));
+    await this.#beats.run(async () => {
+      if (this.#file === undefined) return;
+      await this.#close();
+      await ignoring(this.#fs.unlink(this.#path));
+    });
   }
 
   /** Beats now, then checks for removed claims; `undefined` if the beat could not be shown. */
   beat(): Promise<true | undefined> {
-    const beat = this.#beats.then(() => this.#beat());
-    this.#beats = beat.catch(() => {});
-    return beat;
+    return this.#beats.run(() => this.#beat());
   }
 
   async #beat(): Promise<true | undefined> {
