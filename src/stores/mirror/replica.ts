@@ -164,16 +164,15 @@ export class Replica {
       this.#delay = FIRST_RETRY;
     } catch (error) {
       this.#newest.delete(runId);
-      const { count, sequence, isDeleted, since } = waiting;
       // Saves that arrived meanwhile are newer.
       const later = this.#waiting.get(runId) ?? { count: 0, sequence: 0, isDeleted: false };
       this.#waiting.set(runId, {
         saves: [],
-        count: count + later.count,
-        sequence: Math.max(sequence, later.sequence),
-        isDeleted: isDeleted || later.isDeleted,
+        count: waiting.count + later.count,
+        sequence: Math.max(waiting.sequence, later.sequence),
+        isDeleted: waiting.isDeleted || later.isDeleted,
         isBehind: true,
-        since,
+        since: waiting.since,
       });
       this.#error = messageOf(error);
       this.#retryLater();
@@ -224,18 +223,15 @@ export class Replica {
     if (newest === undefined) return;
     const [copied] = await historyOf(store, runId);
     const common = theirs.find(({ checkpointId }) => checkpointId === copied?.checkpointId);
-    if (copied !== undefined && common === undefined) {
-      const oldest = theirs.at(-1)?.sequence ?? 0;
-      if (copied.sequence >= oldest) throw diverged(runId, copied.sequence, newest.sequence);
-      // The primary no longer keeps any checkpoint of the copy: the copy is older, and is replaced.
-      await store.delete(runId);
+    const oldest = theirs.at(-1)?.sequence ?? 0;
+    if (copied !== undefined && common === undefined && copied.sequence >= oldest) {
+      throw diverged(runId, copied.sequence, newest.sequence);
     }
     // A store that is opened on first use may turn out not to have it.
     if (store.import === undefined) throw new ConfigError("replica", "has no import");
-    if (common === undefined) await store.import(exportOf(this.#primary, runId));
-    else if (!(store instanceof RecordStore)) {
-      if (common === newest) return;
-      await store.delete(runId);
+    // Replaced if the primary no longer keeps any checkpoint of the copy, or nothing can be appended to it.
+    if (common === undefined || (common !== newest && !(store instanceof RecordStore))) {
+      if (copied !== undefined) await store.delete(runId);
       await store.import(exportOf(this.#primary, runId));
     }
     if (!(store instanceof RecordStore)) return;
