@@ -133,8 +133,8 @@ export class PostgresStore extends RecordStore {
     const { statementTimeout = 30_000, prepare = true, readOnly = false } = options;
     isClient("PostgresStore.client", client);
     checkAddress(client);
-    const settings = { client, schema, retryFor, statementTimeout, prepare, readOnly };
-    const connection = new Connection(settings, load);
+    const settings = { client, schema, retryFor, statementTimeout, prepare, readOnly, load };
+    const connection = new Connection(settings);
     super(new PostgresBackend(connection, schema), { ...options, snapshotEvery });
     this.schema = schema;
     this.#connection = connection;

@@ -123,8 +123,8 @@ export class RedisStore extends RecordStore {
     if (options.client !== undefined && options.url !== undefined) {
       throw new ConfigError("RedisStore.url", "must not be set together with client");
     }
-    const settings = { client, prefix, durability, retryFor, statementTimeout, readOnly };
-    const connection = new Connection(settings, load);
+    const settings = { client, prefix, durability, retryFor, statementTimeout, readOnly, load };
+    const connection = new Connection(settings);
     super(new RedisBackend(connection, prefix, finishedTtl), { ...options, snapshotEvery });
     this.prefix = prefix;
     this.#connection = connection;

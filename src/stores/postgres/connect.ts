@@ -4,7 +4,7 @@ import { mapLimit } from "../../concurrency.js";
 import { ConfigError, show, systemCode } from "../../errors.js";
 import { type LoadPackage, optionalPeer } from "../../optional-peer.js";
 import { claimFolder } from "../disk/claims.js";
-import { CONNECT } from "../server.js";
+import { CONNECT, type ServerSettings } from "../server.js";
 import {
   type Database,
   type EmbeddedPostgres,
@@ -42,50 +42,47 @@ export function withoutAddress(error: unknown): unknown {
   );
 }
 
+/** What a connection needs of its store. */
+export interface ConnectionSettings extends ServerSettings, Sending {
+  readonly client: PostgresClient;
+  readonly schema: string;
+  readonly load: LoadPackage | undefined;
+}
+
 /**
- * Wraps a client, or connects to the database at an address.
- *
- * @param readOnly - returns `undefined` for a folder that does not exist, instead of creating it.
+ * Wraps a client, or connects to the database at an address; `undefined` for a folder that does not exist, if nothing
+ * may be created.
  */
-export async function connect(
-  client: PostgresClient,
-  sending: Sending,
-  readOnly: boolean,
-  load?: LoadPackage,
-): Promise<Database | undefined> {
+export async function connect(settings: ConnectionSettings): Promise<Database | undefined> {
+  const { client } = settings;
   if (typeof client === "string") {
     return SERVER.test(client)
-      ? connectServer(client, sending, load)
-      : openFolder(client.replace(EMBEDDED, ""), readOnly, load);
+      ? connectServer(client, settings)
+      : openFolder(client.replace(EMBEDDED, ""), settings);
   }
   // Only PGlite has transactions of its own; a pool does not.
-  return "transaction" in client ? embeddedDatabase(client) : poolDatabase(client, sending);
+  return "transaction" in client ? embeddedDatabase(client) : poolDatabase(client, settings);
 }
 
 type OwnedPool = PostgresPool & { end(): Promise<void> };
 
-async function connectServer(
-  url: string,
-  sending: Sending,
-  load: LoadPackage | undefined,
-): Promise<Database> {
-  const [, module] = await optionalPeer(["pg"], OPTION, load);
+async function connectServer(url: string, settings: ConnectionSettings): Promise<Database> {
+  const [, module] = await optionalPeer(["pg"], OPTION, settings.load);
   const { default: pg } = module as { default: { Pool: new (config: object) => OwnedPool } };
   const pool = new pg.Pool({
     connectionString: url,
-    connectionTimeoutMillis: Math.min(CONNECT, sending.statementTimeout),
+    connectionTimeoutMillis: Math.min(CONNECT, settings.statementTimeout),
     keepAlive: true,
     allowExitOnIdle: true,
   });
-  return poolDatabase(pool, sending, () => pool.end());
+  return poolDatabase(pool, settings, () => pool.end());
 }
 
 type OwnedEmbedded = EmbeddedPostgres & { close(): Promise<void> };
 
 async function openFolder(
   folder: string,
-  readOnly: boolean,
-  load: LoadPackage | undefined,
+  { readOnly, load }: ConnectionSettings,
 ): Promise<Database | undefined> {
   if (folder !== "" && !(await hasDatabase(folder)) && readOnly) return undefined;
   const [, module] = await optionalPeer(["@electric-sql/pglite"], OPTION, load);

@@ -1,24 +1,14 @@
-import type { LoadPackage } from "../../optional-peer.js";
-import { ServerConnection, type ServerSettings } from "../server.js";
+import { ServerConnection } from "../server.js";
 import type { SqlRow, Statement } from "../sql/backend.js";
-import { connect, withoutAddress } from "./connect.js";
-import type { Database, PostgresClient, Sending, Session } from "./database.js";
+import { type ConnectionSettings, connect, withoutAddress } from "./connect.js";
+import type { Database, Session } from "./database.js";
 import { failures } from "./failure.js";
 import { migrate, versionOf } from "./schema.js";
 
-/** What a connection needs of its store. */
-export interface ConnectionSettings extends ServerSettings, Sending {
-  readonly client: PostgresClient;
-  readonly schema: string;
-}
-
 /** The database of a store, migrated when it is opened; `undefined` without tables, if none may be created. */
 export class Connection extends ServerConnection<Database | undefined, ConnectionSettings> {
-  readonly #load: LoadPackage | undefined;
-
-  constructor(settings: ConnectionSettings, load?: LoadPackage) {
+  constructor(settings: ConnectionSettings) {
     super("PostgresStore", settings, failures);
-    this.#load = load;
   }
 
   /** Runs a statement that only reads. Without tables it returns no rows. */
@@ -42,7 +32,7 @@ export class Connection extends ServerConnection<Database | undefined, Connectio
   async inspect(text: string, params: readonly unknown[]): Promise<SqlRow | undefined> {
     // A folder can be open only once.
     const open = this.connected;
-    const database = open ?? (await this.#reach());
+    const database = open ?? (await connect(this.settings));
     try {
       return (await database?.query(text, params))?.[0];
     } finally {
@@ -52,7 +42,7 @@ export class Connection extends ServerConnection<Database | undefined, Connectio
 
   protected async connect(): Promise<Database | undefined> {
     const { schema, readOnly } = this.settings;
-    const database = await this.#reach();
+    const database = await connect(this.settings);
     if (database === undefined) return undefined;
     try {
       if (!readOnly) await migrate(database, schema);
@@ -69,10 +59,5 @@ export class Connection extends ServerConnection<Database | undefined, Connectio
 
   protected disconnect(database: Database): Promise<void> {
     return database.close();
-  }
-
-  #reach(): Promise<Database | undefined> {
-    const { client, readOnly } = this.settings;
-    return connect(client, this.settings, readOnly, this.#load);
   }
 }

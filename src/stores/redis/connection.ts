@@ -14,6 +14,7 @@ export interface ConnectionSettings extends ServerSettings {
   readonly client: RedisClient | string;
   readonly prefix: string;
   readonly durability: Durability;
+  readonly load: LoadPackage | undefined;
 }
 
 /** How many hash tags a cluster gets: enough to spread the runs over its nodes. */
@@ -31,14 +32,12 @@ interface Server {
 
 /** The server of a store, inspected on first use. */
 export class Connection extends ServerConnection<Commands, ConnectionSettings> {
-  readonly #load: LoadPackage | undefined;
   #server: Server | undefined;
   /** Combines concurrent saves of one tag. */
   readonly #batchers = new Map<string, Batcher<readonly string[], unknown>>();
 
-  constructor(settings: ConnectionSettings, load?: LoadPackage) {
+  constructor(settings: ConnectionSettings) {
     super("RedisStore", settings, failures);
-    this.#load = load;
   }
 
   /** The hash tag of the keys of a run, or of anything else that has a name. */
@@ -83,14 +82,14 @@ export class Connection extends ServerConnection<Commands, ConnectionSettings> {
   }
 
   protected async connect(): Promise<Commands> {
-    const { client, statementTimeout } = this.settings;
+    const { client, statementTimeout, load } = this.settings;
     let made: Commands | undefined;
     const onEnd = (): void => {
       if (made !== undefined && made === this.connected) this.forget();
     };
     made =
       typeof client === "string"
-        ? await connect({ url: client, statementTimeout, onEnd }, this.#load)
+        ? await connect({ url: client, statementTimeout, onEnd }, load)
         : commandsOf(client);
     try {
       this.#server ??= await this.#answered(this.#inspect(made));
