@@ -51,16 +51,15 @@ export interface ServerSettings {
  * then, so they must be idempotent.
  */
 export abstract class ServerConnection<T, S extends ServerSettings> {
+  /** The name of the store's class, for messages. */
+  protected abstract readonly store: string;
+  protected abstract readonly failures: Failures;
   protected readonly settings: S;
-  readonly #store: string;
-  readonly #failures: Failures;
   #connecting: Promise<T> | undefined;
   #connected: T | undefined;
 
-  constructor(store: string, settings: S, failures: Failures) {
-    this.#store = store;
+  constructor(settings: S) {
     this.settings = settings;
-    this.#failures = failures;
   }
 
   /** Connects; `undefined` if there is nothing to connect to yet. */
@@ -78,7 +77,7 @@ export abstract class ServerConnection<T, S extends ServerSettings> {
   checkWritable(): void {
     if (!this.settings.readOnly) return;
     throw new ConfigError(
-      `${this.#store}.readOnly`,
+      `${this.store}.readOnly`,
       "is true: this store saves, claims and removes nothing",
     );
   }
@@ -114,11 +113,11 @@ export abstract class ServerConnection<T, S extends ServerSettings> {
         return await action(connected);
       } catch (error) {
         if (isWaymarkError(error)) throw error;
-        const kind = this.#failures.kindOf(error);
+        const kind = this.failures.kindOf(error);
         unsure ||= begun && (kind === "broken" || kind === "unknown");
         const wait = Math.min(FIRST_WAIT * 2 ** tries, LONGEST_WAIT) * (0.5 + Math.random() / 2);
         if (kind === "refused" || kind === "unknown" || now() + wait > end) {
-          throw new BackendError(this.#failures.explain(error), { unsure, cause: error });
+          throw new BackendError(this.failures.explain(error), { unsure, cause: error });
         }
         await sleep(wait);
       }

@@ -7,9 +7,8 @@ import { migrate, versionOf } from "./schema.js";
 
 /** The database of a store, migrated when it is opened; `undefined` without tables, if none may be created. */
 export class Connection extends ServerConnection<Database | undefined, ConnectionSettings> {
-  constructor(settings: ConnectionSettings) {
-    super("PostgresStore", settings, failures);
-  }
+  protected readonly store = "PostgresStore";
+  protected readonly failures = failures;
 
   /** Runs a statement that only reads. Without tables it returns no rows. */
   read(text: Statement | string, params?: readonly unknown[]): Promise<SqlRow[]> {

@@ -32,13 +32,11 @@ interface Server {
 
 /** The server of a store, inspected on first use. */
 export class Connection extends ServerConnection<Commands, ConnectionSettings> {
+  protected readonly store = "RedisStore";
+  protected readonly failures = failures;
   #server: Server | undefined;
   /** Combines concurrent saves of one tag. */
   readonly #batchers = new Map<string, Batcher<readonly string[], unknown>>();
-
-  constructor(settings: ConnectionSettings) {
-    super("RedisStore", settings, failures);
-  }
 
   /** The hash tag of the keys of a run, or of anything else that has a name. */
   async tagOf(name: string): Promise<string> {
