@@ -85,17 +85,12 @@ function stepRecord<D extends object>(
     node: name,
     step,
     phase,
-    startedAt,
+    startedAt: before.startedAt || startedAt,
     completedAt,
-    durationMs,
-    attempts,
+    durationMs: before.durationMs + durationMs,
+    attempts: before.attempts + attempts,
   };
-  if (before !== undefined) {
-    record.startedAt = before.startedAt;
-    record.durationMs += before.durationMs;
-    record.attempts += before.attempts;
-    if (before.restarts > 0) record.restarts = before.restarts;
-  }
+  if (before.restarts > 0) record.restarts = before.restarts;
   if (usage !== undefined) record.usage = usage;
   if (!items.isEmpty) record.items = items.list();
   if (failedAttempts.length > 0) {

@@ -6,9 +6,9 @@ import { mergedMetadata } from "../../state/metadata.js";
 import type { Recovery } from "../../state/record.js";
 import { validated } from "../../state/schema.js";
 import { recordOf, type State } from "../../state/state.js";
-import { noFailedAttempts, noItems } from "../../state/steps.js";
 import { answered } from "../pauses/pauses.js";
 import type { SavedGraph } from "../saved-graph.js";
+import { notBegun } from "../visit/visit.js";
 import type { RunPosition } from "./position.js";
 
 /** The reason of a checkpoint at which a run continued from a breakpoint before a node. */
@@ -239,15 +239,7 @@ function withCrash<D extends object>(state: State<D>, entry: string): State<D> {
   const { crashes, begun, unfinished, nextNode, checkpointNode } = progressOf(state);
   const node = unfinished?.node ?? nextNode ?? (checkpointNode === "" ? entry : undefined);
   if (node === undefined) return withProgress(state, { crashes: crashes + 1 });
-  const known =
-    begun?.node === node
-      ? begun
-      : {
-          ...{ node, startedAt: isoNow(), durationMs: 0, attempts: 0, restarts: 0 },
-          failedAttempts: noFailedAttempts,
-          usage: undefined,
-          items: noItems,
-        };
+  const known = begun?.node === node ? begun : { ...notBegun, node, startedAt: isoNow() };
   return withProgress(state, {
     crashes: crashes + 1,
     begun: Object.freeze({ ...known, restarts: known.restarts + 1 }),

@@ -70,8 +70,8 @@ export class Visit<D extends object> implements WorkOwner<D> {
   answers: readonly Answer[];
   /** The completed tasks of a dag, including those of the running node. */
   tasks: readonly string[];
-  /** The part of this visit that earlier processes did; `undefined` if there is none. */
-  before: Begun | undefined;
+  /** The part of this visit that earlier processes did. */
+  before = notBegun;
   /** The parts of the node that have ended. */
   items = noItems;
   /** How many attempts the node has had in this visit. */
@@ -118,15 +118,15 @@ export class Visit<D extends object> implements WorkOwner<D> {
   /** Begins the visit of a node. */
   begin(node: string, state: State<D>, startedAt: string): void {
     const { begun, tasks } = progressOf(state);
-    const before = begun?.node === node ? begun : undefined;
+    const before = begun?.node === node ? begun : notBegun;
     this.state = state;
     this.ledgerBefore = this.ledger;
     this.tasks = tasks;
     this.before = before;
-    this.items = before?.items ?? noItems;
+    this.items = before.items;
     this.attempts = 1;
     this.attemptStartedAt = startedAt;
-    this.failedAttempts = before?.failedAttempts ?? noFailedAttempts;
+    this.failedAttempts = before.failedAttempts;
     this.#noted = 0;
     this.#node = node;
     this.startedAt = startedAt;
@@ -162,8 +162,7 @@ export class Visit<D extends object> implements WorkOwner<D> {
 
   /** The usage of this visit, across all processes. */
   get usage(): Usage | undefined {
-    if (this.ledger === this.ledgerBefore && this.before === undefined) return undefined;
-    return usageOver(this.before?.usage, this.ledger.usageSince(this.ledgerBefore));
+    return usageOver(this.before.usage, this.ledger.usageSince(this.ledgerBefore));
   }
 
   /** Keeps an answer for a later pause. Nothing is saved yet. */
@@ -247,13 +246,14 @@ export class Visit<D extends object> implements WorkOwner<D> {
 
   /** The record of the step so far, for a resume to add to. */
   #begun(failed: number): Begun {
-    const { startedAt = this.startedAt, attempts = 0, restarts = 0 } = this.before ?? {};
-    const { usage } = this;
-    const durationMs = (this.before?.durationMs ?? 0) + msBetween(this.startedAt, isoNow());
+    const { startedAt, durationMs, attempts, restarts } = this.before;
+    const { usage, items, failedAttempts } = this;
     return Object.freeze({
-      ...{ node: this.#node, startedAt, durationMs, restarts, usage, items: this.items },
+      node: this.#node,
+      startedAt: startedAt || this.startedAt,
+      durationMs: durationMs + msBetween(this.startedAt, isoNow()),
       attempts: attempts + failed,
-      failedAttempts: this.failedAttempts,
+      ...{ restarts, usage, items, failedAttempts },
     });
   }
 
@@ -301,6 +301,12 @@ export class Visit<D extends object> implements WorkOwner<D> {
     if (!this.#open || step !== this.state.step) throw ended(step);
   }
 }
+
+/** What earlier processes did of a node that none of them has begun. */
+export const notBegun: Begun = Object.freeze({
+  ...{ node: "", startedAt: "", durationMs: 0, attempts: 0, restarts: 0 },
+  ...{ failedAttempts: noFailedAttempts, usage: undefined, items: noItems },
+});
 
 /** The maximum length of a part's name. */
 const MAX_NAME = 200;
