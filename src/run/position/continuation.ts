@@ -224,14 +224,13 @@ function reasonOfStop<D extends object>(newest: State<D>): string {
   return newest.status === "failed" ? "failure" : "abort";
 }
 
-/** The checkpoint reasons of an unfinished run that was stopped, or created, on purpose. */
-const deliberate: ReadonlySet<string> = new Set(["abort", "cancel", "fork", "rollback"]);
-
 /** Whether the process that last saved a State died in the middle of the run. */
-function hasCrashed<D extends object>({ status, reason }: State<D>): boolean {
+function hasCrashed<D extends object>(newest: State<D>): boolean {
+  const { status, reason } = newest;
   // A failed run stays `failed` until it advances, so only the reason shows that it was resumed.
   if (status === "failed") return reason === "resume" || reason === "recovery";
-  return status === "in_progress" && !deliberate.has(reason);
+  const isStopped = reason === "abort" || reason === "cancel";
+  return status === "in_progress" && !isStopped && !waitsForResume(newest);
 }
 
 /** The same State with the crash counted, and with the restart noted for the node that begins again. */
