@@ -13,7 +13,7 @@ import { isPlainObject } from "../../state/shape.js";
 import { type Patch, recordOf, State } from "../../state/state.js";
 import type { StepRecord } from "../../state/steps.js";
 import type { Visit } from "../visit/visit.js";
-import { Failure, undecided } from "./failure.js";
+import { decided, Failure } from "./failure.js";
 
 /** A record that nobody else has access to yet. */
 export type Changing<T> = { -readonly [K in keyof T]: T[K] };
@@ -121,7 +121,8 @@ export function chooseEdge<D extends object>(
   let tried = 0;
   try {
     for (const edge of edges) {
-      if (edge.predicate === undefined || isTrue(edge, state)) return edge;
+      const isFree = edge.predicate === undefined;
+      if (isFree || decided(edge, matches, predicateOf, state, edge.from)) return edge;
       tried++;
     }
   } catch (failure) {
@@ -133,20 +134,12 @@ export function chooseEdge<D extends object>(
   return { to: undefined, failure, tried };
 }
 
-/** The result of an edge's predicate. */
-function isTrue<D extends object>(edge: Edge<D>, state: State<D>): boolean {
-  let result: unknown;
-  try {
-    result = edge.predicate?.(state);
-  } catch (error) {
-    throw undecided(state, edge.from, wayOf(edge), `failed: ${messageOf(error)}`, error);
-  }
-  if (typeof result === "boolean") return result;
-  const problem = `must return true or false; got ${show(result)}`;
-  throw undecided(state, edge.from, wayOf(edge), problem);
+/** Apart from the choice, where a closure would cost every step. */
+function matches<D extends object>(edge: Edge<D>, state: State<D>): unknown {
+  return edge.predicate?.(state);
 }
 
-function wayOf<D extends object>(edge: Edge<D>): string {
+function predicateOf<D extends object>(edge: Edge<D>): string {
   return `predicate from ${show(edge.from)} to ${showTarget(targetOf(edge))}`;
 }
 
@@ -170,13 +163,8 @@ export function accept<D extends object>(
   throw badResult(state, node, problem);
 }
 
-function badResult<D extends object>(
-  state: State<D>,
-  node: string,
-  problem: string,
-  cause?: unknown,
-): Failure<D> {
-  return new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`, cause);
+function badResult<D extends object>(state: State<D>, node: string, problem: string): Failure<D> {
+  return new Failure("NODE_RESULT", node, state, `node ${show(node)} ${problem}`);
 }
 
 /**
@@ -196,8 +184,7 @@ function throughReducers<D extends object>(
     return reduced(state.data, returned, reducers) as Patch<D>;
   } catch (error) {
     if (!isWaymarkError(error, "CONFIG")) throw error;
-    const problem = `returned a value that its reducer rejects: ${error.message}`;
-    throw badResult(state, node, problem, error);
+    throw badResult(state, node, `returned a value that its reducer rejects: ${error.message}`);
   }
 }
 

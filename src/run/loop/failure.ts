@@ -33,7 +33,7 @@ export class Failure<D extends object> {
     this.cause = cause;
   }
 
-  /** The same failure, once its State is saved. */
+  /** The same failure with a later State before the node, such as the one that was saved. */
   at(state: State<D>): Failure<D> {
     return new Failure(this.code, this.node, state, this.message, this.cause);
   }
@@ -88,7 +88,7 @@ export function nodeFailed<D extends object>(
   node: string,
   error: unknown,
 ): Failure<D> {
-  if (error instanceof Failure) return new Failure(error.code, node, state, error.message);
+  if (error instanceof Failure) return error.at(state);
   return new Failure(
     "NODE_FAILED",
     node,
@@ -129,15 +129,29 @@ export function aborted<D extends object>(
   );
 }
 
-/** The failure of a predicate or a trigger, which threw `cause` or did not return true or false. */
-export function undecided<D extends object>(
+/**
+ * What a predicate or a trigger decides about a State.
+ *
+ * @throws Failure if it throws, or does not return true or false.
+ */
+export function decided<D extends object, T>(
+  asked: T,
+  ask: (asked: T, state: State<D>) => unknown,
+  nameOf: (asked: T) => string,
   state: State<D>,
   node: string,
-  what: string,
-  problem: string,
-  cause?: unknown,
-): Failure<D> {
-  return new Failure("PREDICATE_FAILED", node, state, `the ${what} ${problem}`, cause);
+): boolean {
+  let problem: string;
+  let cause: unknown;
+  try {
+    const result = ask(asked, state);
+    if (typeof result === "boolean") return result;
+    problem = `must return true or false; got ${show(result)}`;
+  } catch (error) {
+    problem = `failed: ${messageOf(error)}`;
+    cause = error;
+  }
+  throw new Failure("PREDICATE_FAILED", node, state, `the ${nameOf(asked)} ${problem}`, cause);
 }
 
 /** The run has used up its iterations. */

@@ -1,10 +1,10 @@
 import type { Checkpoint } from "../../checkpoint/store.js";
-import { ConfigError, messageOf, show } from "../../errors.js";
+import { ConfigError, show } from "../../errors.js";
 import { callable, check, duration, number, text } from "../../options.js";
 import type { Visits } from "../../state/counts.js";
 import type { Ledger } from "../../state/ledger.js";
 import type { State } from "../../state/state.js";
-import { undecided } from "../loop/failure.js";
+import { decided } from "../loop/failure.js";
 
 /** A State as triggers see it, whatever its data. */
 export interface TriggerState extends Checkpoint {
@@ -250,16 +250,8 @@ export function isDue<D extends object>(
   state: State<D>,
   input: TriggerInput,
 ): boolean {
-  const { checkpointNode: node } = state;
-  const what = `trigger ${show(trigger.reason)}`;
-  let result: unknown;
-  try {
-    result = trigger.due(state, input);
-  } catch (error) {
-    throw undecided(state, node, what, `failed: ${messageOf(error)}`, error);
-  }
-  if (typeof result === "boolean") return result;
-  throw undecided(state, node, what, `must return true or false; got ${show(result)}`);
+  const nameOf = ({ reason }: Trigger): string => `trigger ${show(reason)}`;
+  return decided(trigger, () => trigger.due(state, input), nameOf, state, state.checkpointNode);
 }
 
 /** Throws if the value is not a list of triggers. */
