@@ -165,8 +165,12 @@ export function pauseRequest(
   });
 }
 
-/** A frozen copy of a value, once it is known that a checkpoint can hold it. */
-function keptOf<T>(value: T, name: string): T {
+/**
+ * A frozen copy of a value, once it is known that a checkpoint can hold it.
+ *
+ * @throws SerializationError, naming it, if it can't.
+ */
+export function keptOf<T>(value: T, name: string): T {
   const kept = freezeCopy(value) as T;
   encode(kept, name);
   return kept;

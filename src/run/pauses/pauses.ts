@@ -1,12 +1,10 @@
 import type { CheckpointStore } from "../../checkpoint/store.js";
 import { now } from "../../clock.js";
 import { ConfigError, PauseTimeoutError, SchemaError, show } from "../../errors.js";
-import { type InputSchemas, momentOf } from "../../graph/pause.js";
+import { type InputSchemas, keptOf, momentOf } from "../../graph/pause.js";
 import { type Check, text } from "../../options.js";
 import { progressOf, withProgress } from "../../state/derive.js";
-import { encode } from "../../state/encode.js";
-import { freezeCopy } from "../../state/freeze-copy.js";
-import { type Answer, noPauses, type PauseRequest } from "../../state/pauses.js";
+import { type Answer, isAnswerable, noPauses, type PauseRequest } from "../../state/pauses.js";
 import { DATA_COPY } from "../../state/results.js";
 import { isSchema, type StandardSchema, validated } from "../../state/schema.js";
 import { isPlainObject } from "../../state/shape.js";
@@ -97,6 +95,16 @@ interface Input<D extends object> {
   readonly error?: unknown;
 }
 
+/** What a pause gets: the caller's input or a kept answer. */
+interface Reply {
+  readonly pause: PauseRequest;
+  /** The kept answer; `undefined` for input. */
+  readonly answer: Answer | undefined;
+  readonly value?: unknown;
+  /** Why a kept answer is refused. */
+  readonly error?: Error;
+}
+
 /**
  * A paused State with its input applied: as answers if the node paused inside, otherwise in its data. Missing input
  * is taken from the answers that the run keeps. A pause that asks for nothing is answered by any resume.
@@ -116,9 +124,7 @@ export async function answered<D extends object>(
   refuseNeedless(pauses, input);
   const isOnly = pauses.length === 1;
   const given = byName(pauses, input);
-  const taken = new Map<PauseRequest, unknown>();
-  const used = new Set<Answer>();
-  const refused = new Map<PauseRequest, { readonly answer: Answer; readonly error: Error }>();
+  const replies: Reply[] = [];
   const missing: PauseRequest[] = [];
   for (const pause of pauses) {
     const has = Object.hasOwn(given, pause.name);
@@ -134,59 +140,57 @@ export async function answered<D extends object>(
     try {
       let value = has ? given[pause.name] : answer?.value;
       if (schema !== undefined) value = await validated(isKept ? "input" : label, value, schema);
-      encode(freezeCopy(value), label);
+      value = keptOf(value, label);
       if (unfinished === undefined) value = toPatch(pause.into, value);
-      taken.set(pause, value);
-      if (answer !== undefined) used.add(answer);
+      replies.push({ pause, answer, value });
     } catch (error) {
       // Whoever gave the answer is not here: the pause asks again.
       const isRefused = error instanceof SchemaError || error instanceof ConfigError;
       if (!isKept || !isRefused) throw error;
-      refused.set(pause, { answer, error });
+      replies.push({ pause, answer, error });
     }
   }
-  if (refused.size > 0) return askedAgain(state, refused);
+  const refused = replies.filter(({ error }) => error !== undefined);
+  if (refused.length > 0) return askedAgain(state, refused);
   // Several pauses may be answered one at a time, and one that only waits for a set time may have reached it.
   const isNone =
     Object.keys(given).length === 0 &&
-    used.size === 0 &&
+    replies.every(({ answer }) => answer === undefined) &&
     !pauses.some((pause) => pause.until !== undefined || isExpired(pause));
   if (missing.length > 0 && isNone) throw unanswered(missing, isOnly);
-  const left = { pauses: noPauses, answers: without(answers, used) };
+  const left = { pauses: noPauses, answers: without(answers, replies) };
   if (unfinished === undefined) {
     let next = state;
     for (const pause of pauses) {
-      const patch = taken.has(pause) ? taken.get(pause) : onTimeoutOf(pause);
+      const reply = replies.find((one) => one.pause === pause);
+      const patch = reply === undefined ? onTimeoutOf(pause) : reply.value;
       if (patch !== undefined) next = next.merge(patch as Patch<D>);
     }
     return { state: withProgress(next, left) };
   }
   let { results } = unfinished;
-  for (const [{ name }, value] of taken) results = results.with(ANSWER + name, freezeCopy(value));
+  for (const { pause, value } of replies) results = results.with(ANSWER + pause.name, value);
   // Marked opaque without a check of the answers: a pause is rare.
-  const count = unfinished.count + taken.size;
+  const count = unfinished.count + replies.length;
   const next = Object.freeze({ ...unfinished, results, count, opaque: true });
   return { state: withProgress(state, { ...left, unfinished: next }) };
 }
 
 /** The run without the answers that are not valid, and the error of the first of them. */
-function askedAgain<D extends object>(
-  state: State<D>,
-  refused: ReadonlyMap<PauseRequest, { readonly answer: Answer; readonly error: Error }>,
-): Input<D> {
+function askedAgain<D extends object>(state: State<D>, refused: readonly Reply[]): Input<D> {
   const { pauses, answers } = progressOf(state);
-  const dropped = new Set([...refused.values()].map(({ answer }) => answer));
   const asked = pauses.map((pause) => {
-    const error = refused.get(pause)?.error;
+    const error = refused.find((reply) => reply.pause === pause)?.error;
     return error === undefined ? pause : Object.freeze({ ...pause, refused: error.message });
   });
-  const changes = { pauses: Object.freeze(asked), answers: without(answers, dropped) };
-  const [first] = refused.values();
-  return { state: withProgress(state, changes), error: first?.error };
+  const changes = { pauses: Object.freeze(asked), answers: without(answers, refused) };
+  return { state: withProgress(state, changes), error: refused[0]?.error };
 }
 
-function without(answers: readonly Answer[], some: ReadonlySet<Answer>): readonly Answer[] {
-  return some.size === 0 ? answers : Object.freeze(answers.filter((one) => !some.has(one)));
+/** The answers that none of the replies has taken. */
+function without(answers: readonly Answer[], replies: readonly Reply[]): readonly Answer[] {
+  const left = answers.filter((one) => !replies.some(({ answer }) => answer === one));
+  return left.length === answers.length ? answers : Object.freeze(left);
 }
 
 function toPatch(into: string | undefined, value: unknown): object | undefined {
@@ -218,8 +222,7 @@ function refuseNeedless(pauses: readonly PauseRequest[], input: unknown): void {
 
 /** The oldest answer to a pause. */
 function answerTo(pause: PauseRequest, answers: readonly Answer[]): Answer | undefined {
-  const isQuestion = pause.breakpoint === undefined && pause.until === undefined;
-  return isQuestion ? answers.find(({ name }) => name === pause.name) : undefined;
+  return isAnswerable(pause) ? answers.find(({ name }) => name === pause.name) : undefined;
 }
 
 function needsAnswer({ ask, schema, deadline }: PauseRequest): boolean {
@@ -276,9 +279,7 @@ export function checkRoom(runId: string, answers: readonly Answer[]): void {
  * @throws SerializationError if a checkpoint can't hold the value.
  */
 export function toAnswer(name: string, value: unknown): Answer {
-  const kept: unknown = freezeCopy(value);
-  encode(kept, "value");
-  return Object.freeze({ name, value: kept });
+  return Object.freeze({ name, value: keptOf(value, "value") });
 }
 
 /**
