@@ -166,7 +166,8 @@ export class Runner<D extends object> {
     const next = forked(source, changes, graph.identity);
     const { schema } = graph.settings;
     if (schema !== undefined) await validated("data", next.data, schema);
-    return this.#save(waiting(next, "fork", graph), await this.#saver(next));
+    const wait = (state: State<D>) => waiting(state, "fork", graph);
+    return this.#saveChange(next, wait, new RunControl(next.runId));
   }
 
   async rollback(runId: string, at: CheckpointAt): Promise<State<D>> {
@@ -375,7 +376,7 @@ export class Runner<D extends object> {
   }
 
   /** @param latest - what the store has of a run that walks on. */
-  async #saver(from: State<D>, control?: RunControl, latest?: State<D>): Promise<Saver<D>> {
+  async #saver(from: State<D>, control: RunControl, latest?: State<D>): Promise<Saver<D>> {
     const store = await this.#graph.store();
     return new Saver<D>(store, this.#graph.settings, from, control, latest);
   }

@@ -27,7 +27,7 @@ export class Saver<D extends object> {
   readonly #emit: NonNullable<SaveOptions["emit"]>;
   readonly #options: SaveOptions;
   readonly #timed: boolean;
-  readonly #control: RunControl | undefined;
+  readonly #control: RunControl;
   #savedAt = now();
   /** When the save under way began; -1 if it is not timed. */
   #started = -1;
@@ -47,7 +47,7 @@ export class Saver<D extends object> {
     store: CheckpointStore,
     settings: Settings,
     state: State<D>,
-    control?: RunControl,
+    control: RunControl,
     latest?: State<D>,
   ) {
     const { keep, keepPerPhase, bus, name, adaptive } = settings;
@@ -133,7 +133,7 @@ export class Saver<D extends object> {
       } catch (error) {
         this.#failure = error;
         // The node that runs meanwhile need not finish: its result can't be saved.
-        if (error instanceof CheckpointConflictError) this.#control?.abort(error);
+        if (error instanceof CheckpointConflictError) this.#control.abort(error);
         break;
       }
     }
@@ -148,13 +148,13 @@ export class Saver<D extends object> {
   /** The first half of {@link save}. The loop awaits it directly, which saves one promise per step. */
   put(state: State<D>, decision = this.adaptive?.begin()): Promise<State<D>> {
     this.#decision = decision;
-    const checking = this.#control?.check();
+    const checking = this.#control.check();
     if (checking !== undefined) return checking.then(() => this.#put(state));
     return this.#put(state);
   }
 
   #put(state: State<D>): Promise<State<D>> {
-    const lost = this.#control?.lost;
+    const { lost } = this.#control;
     if (lost !== undefined) return Promise.reject(lost);
     const isTimed = this.adaptive !== undefined || this.#settings.bus.listens("checkpoint.save");
     this.#started = isTimed ? monotonic() : -1;
@@ -190,7 +190,7 @@ export class Saver<D extends object> {
   async clean(state: State<D>): Promise<State<D>> {
     const { runId, checkpointNode: node, step } = state;
     try {
-      await this.#control?.verify();
+      await this.#control.verify();
       await this.#store.delete(runId);
       this.#emit("checkpoint.delete", { node, step, ...this.#settings.audit });
       // Marked as unsaved, so that it can be saved in another store.
