@@ -23,7 +23,7 @@ import { checkReducers, type Reducer, type Reducers } from "../state/reducers.js
 import { isSchema, type StandardSchema } from "../state/schema.js";
 import { DEFAULT_MAX_STEPS } from "../state/steps.js";
 import { getCheckpointStore } from "../stores/registry.js";
-import { type ClaimRun, claimOf } from "./loop/control.js";
+import { claimOf } from "./loop/control.js";
 import { checkMissingNodes, type MissingNode } from "./position/position.js";
 import { checkTriggers, type Trigger } from "./saving/triggers.js";
 
@@ -170,7 +170,7 @@ export interface Settings extends Required<Omit<Given, Optional>>, Explicit<Pick
   /** Reads a run's events back, if one of the observers can. */
   readonly tail: Tail | undefined;
   /** Claims a run before work on it begins. */
-  readonly claim: ClaimRun;
+  readonly claim: typeof claimOf;
   /** How many milliseconds a run may wait in this process; it pauses for longer waits. */
   readonly longestWait: number;
   /** Whether its runs are inside a node of another run, without a store of their own. */

@@ -3,12 +3,6 @@ import { CheckpointConflictError } from "../../errors.js";
 import type { Gate } from "../handles/stream.js";
 import { DRAINS } from "./failure.js";
 
-/** Claims a run for this process; `undefined` if runs can't be claimed. */
-export type ClaimRun = (
-  store: CheckpointStore | undefined,
-  runId: string,
-) => Promise<Claim | undefined>;
-
 /**
  * Claims a run; `undefined` if the store can't.
  *
