@@ -35,7 +35,7 @@ export function advance<D extends object>(
   durationMs: number,
   saves: boolean,
 ): Changing<Progress> {
-  const { name, exit, phase } = node;
+  const { name, phase } = node;
   const isPaused = pauses.length > 0;
   const step = known.step + 1;
   let { steps, counts, recovery } = known;
@@ -54,9 +54,9 @@ export function advance<D extends object>(
     nextNode: undefined,
     timestamp: time,
     step,
-    status: isPaused ? "paused" : exit ? "completed" : "in_progress",
+    status: isPaused ? "paused" : "in_progress",
     error: undefined,
-    reason: isPaused ? "pause" : exit ? "complete" : "interval",
+    reason: isPaused ? "pause" : "interval",
     counts,
     steps,
     pauses,

@@ -288,12 +288,9 @@ export class RunLoop<D extends object> {
       this.#events.nodeCompleted(state, durationMs, visit.ledgerBefore, time);
     // The edge is chosen before the save, so that the checkpoint records where a resume would continue.
     const way = exit ? undefined : chooseEdge(state, node);
-    const to = way?.to;
-    if (to !== undefined && to !== END) progress.nextNode = to.name;
-    if (to === END && pauses.length === 0) {
-      progress.status = "completed";
-      progress.reason = "complete";
-    }
+    const to = way === undefined ? END : way.to;
+    if (to !== END) progress.nextNode = to?.name;
+    else if (pauses.length === 0) Object.assign(progress, completed);
     const isOver = progress.status !== "in_progress";
     // The end is always saved: only one of two writers that get here may clean up.
     let due = saver !== undefined && (isOver || progress.step % interval === 0);
