@@ -200,21 +200,13 @@ export class RunEvents<D extends object> {
     this.#runId = runId;
   }
 
-  started(entryPoint: string, step: number, resumed: boolean): void {
-    this.#emit("graph.start", { entryPoint, step, resumed });
-  }
-
-  resumed({ checkpointNode: node, step }: State<D>, resumeNode: string): void {
-    this.#emit("checkpoint.resume", { node, step, resumeNode });
-  }
-
   nodeStarted(node: string, state: State<D>, time: string): void {
     const { step } = state;
     if (this.#bus.listens("cycle.detected")) {
       const visitCount = progressOf(state).counts.visitsOf(node) + 1;
-      if (visitCount > 1) this.#emit("cycle.detected", { node, visitCount, step }, time);
+      if (visitCount > 1) this.emit("cycle.detected", { node, visitCount, step }, time);
     }
-    if (this.#bus.listens("node.start")) this.#emit("node.start", { node, step }, time);
+    if (this.#bus.listens("node.start")) this.emit("node.start", { node, step }, time);
   }
 
   /** Whether anybody listens to completed nodes. */
@@ -226,7 +218,7 @@ export class RunEvents<D extends object> {
   nodeCompleted(state: State<D>, durationMs: number, before: Ledger, time: string): void {
     const { checkpointNode: node, step, ledger } = state;
     const data = withUsage({ node, step, durationMs }, before, ledger);
-    this.#emit("node.complete", data, time);
+    this.emit("node.complete", data, time);
   }
 
   nodeFailed(
@@ -238,7 +230,7 @@ export class RunEvents<D extends object> {
   ): void {
     const durationMs = msBetween(startedAt, isoNow());
     const data = { node, step, durationMs, error, cause };
-    this.#emit("node.complete", withUsage(data, before, after));
+    this.emit("node.complete", withUsage(data, before, after));
   }
 
   /** The edges that were tried, and the one that was taken. */
@@ -247,36 +239,28 @@ export class RunEvents<D extends object> {
     if (this.#bus.listens("edge.evaluate")) {
       const tried = isTaken ? edges.indexOf(chosen) : chosen.tried;
       for (const { events } of edges.slice(0, tried))
-        this.#emit("edge.evaluate", events.refused, time);
-      if (isTaken) this.#emit("edge.evaluate", chosen.events.taken, time);
+        this.emit("edge.evaluate", events.refused, time);
+      if (isTaken) this.emit("edge.evaluate", chosen.events.taken, time);
     }
     if (isTaken && this.#bus.listens("edge.transition"))
-      this.#emit("edge.transition", chosen.events.transition, time);
+      this.emit("edge.transition", chosen.events.transition, time);
   }
 
   /** @param before - the ledger as it was when the node that pauses began. */
   paused(state: State<D>, before: Ledger, after: Ledger): void {
     const node = progressOf(state).unfinished?.node ?? state.checkpointNode;
     const reason = state.pauses.map((pause) => pause.reason).join(", ");
-    this.#emit("graph.pause", withUsage({ node, step: state.step, reason }, before, after));
-  }
-
-  completed({ checkpointNode: exitPoint, step }: State<D>): void {
-    this.#emit("graph.complete", { exitPoint, step });
-  }
-
-  failed({ code, node, message: error, cause }: Failure<D>, { step }: State<D>): void {
-    this.#emit("graph.fail", { node, step, code, error, cause });
+    this.emit("graph.pause", withUsage({ node, step: state.step, reason }, before, after));
   }
 
   /** The run ended with an error that is not one of its own, such as a conflict. */
   brokeOff(error: unknown, latest: State<D> | undefined): void {
     const { checkpointNode: node = "", step = 0 } = latest ?? {};
     const code = error instanceof CheckpointConflictError ? error.code : "NODE_FAILED";
-    this.#emit("graph.fail", { node, step, code, error: messageOf(error), cause: error });
+    this.emit("graph.fail", { node, step, code, error: messageOf(error), cause: error });
   }
 
-  #emit<T extends EventType>(type: T, data: EventMap[T], time?: string): void {
+  emit<T extends EventType>(type: T, data: EventMap[T], time?: string): void {
     this.#bus.emit(type, this.#source, this.#runId, data, time);
   }
 }

@@ -161,7 +161,8 @@ export class RunLoop<D extends object> {
 
   async #begin(state: State<D>): Promise<State<D>> {
     const { entry, after, isResumed } = this.#plan;
-    this.#events.started(entry.name, state.step, isResumed);
+    const { step } = state;
+    this.#events.emit("graph.start", { entryPoint: entry.name, step, resumed: isResumed });
     const { nextNode, unfinished, steps, reason } = progressOf(state);
     const isNew = after === undefined && unfinished === undefined;
     const first = withProgress(state, {
@@ -191,7 +192,10 @@ export class RunLoop<D extends object> {
     // Resumed with nothing left to do.
     if (first === END) return this.#saveEnd(state, completed);
     let node: GraphNode<D> = first;
-    if (isResumed) events.resumed(state, node.name);
+    if (isResumed) {
+      const { checkpointNode, step } = state;
+      events.emit("checkpoint.resume", { node: checkpointNode, step, resumeNode: node.name });
+    }
     let skipBreakpoint = this.#plan.skipBreakpoint;
     for (;;) {
       if (gate !== undefined) await gate.wait();
@@ -367,7 +371,8 @@ export class RunLoop<D extends object> {
     }
     const saver = this.#saver;
     const left = this.#settings.preserve || saver === undefined ? state : await saver.clean(state);
-    this.#events.completed(state);
+    const { checkpointNode: exitPoint, step } = state;
+    this.#events.emit("graph.complete", { exitPoint, step });
     return left;
   }
 
@@ -379,7 +384,7 @@ export class RunLoop<D extends object> {
       return error;
     }
     const failure = error as Failure<D>;
-    const { code, state } = failure;
+    const { code, node, state, message, cause } = failure;
     // An aborted run is saved even if nothing is new: otherwise a resume would take it for a crash.
     const isAborted = code === "ABORTED" && state.reason === "abort";
     const isSaved = isAborted && this.#saver?.has(state, this.#visit.answers);
@@ -393,7 +398,7 @@ export class RunLoop<D extends object> {
         if (error instanceof CheckpointConflictError) this.#control.abort(error);
       }
     }
-    this.#events.failed(failure, last);
+    this.#events.emit("graph.fail", { node, step: last.step, code, error: message, cause });
     return failure.toError(last, this.#path.list());
   }
 
