@@ -149,9 +149,8 @@ export class RunLoop<D extends object> {
     if (this.#ended) return false;
     checkRoom(visit.runId, visit.answers);
     visit.addAnswer(answer);
-    const isSaved = this.#saver !== undefined && this.#settings.mode !== "exit";
     while (!this.#ended) {
-      if (!isSaved && this.#lastAnswers === undefined) return true;
+      if (visit.run.saver === undefined && this.#lastAnswers === undefined) return true;
       const saving = visit.saveAnswers();
       await (saving ?? visit.next());
       if (saving !== undefined) return true;
