@@ -76,6 +76,11 @@ export function isExpired(pause: PauseRequest): pause is PauseRequest & { deadli
   return pause.deadline !== undefined && now() >= Date.parse(pause.deadline);
 }
 
+/** @throws PauseTimeoutError if a pause has timed out. */
+export function checkDeadline(pause: PauseRequest): void {
+  if (isExpired(pause)) throw new PauseTimeoutError(pause.name, pause.deadline);
+}
+
 /** Whether a key is used by the run itself, not by a node. */
 export function isOwnKey(key: string): boolean {
   return reserved.some((prefix) => key.startsWith(prefix));
@@ -128,7 +133,7 @@ export async function answered<D extends object>(
   const missing: PauseRequest[] = [];
   for (const pause of pauses) {
     const has = Object.hasOwn(given, pause.name);
-    if (has && isExpired(pause)) throw new PauseTimeoutError(pause.name, pause.deadline);
+    if (has) checkDeadline(pause);
     const answer = has ? undefined : answerTo(pause, answers);
     if (!has && answer === undefined && needsAnswer(pause)) {
       if (!isExpired(pause)) missing.push(pause);
@@ -205,10 +210,8 @@ function toPatch(into: string | undefined, value: unknown): object | undefined {
 
 /** The changes that a timed-out pause makes to the data. */
 function onTimeoutOf(pause: PauseRequest): object | undefined {
-  if (!isExpired(pause)) return undefined;
-  const { name, deadline, onTimeout } = pause;
-  if (onTimeout !== undefined) return onTimeout;
-  throw new PauseTimeoutError(name, deadline);
+  if (pause.onTimeout === undefined) checkDeadline(pause);
+  return isExpired(pause) ? pause.onTimeout : undefined;
 }
 
 function refuseNeedless(pauses: readonly PauseRequest[], input: unknown): void {
@@ -295,9 +298,7 @@ export function withAnswer<D extends object>(state: State<D>, answer: Answer): S
     throw new ConfigError("answer", `was given, but run ${show(runId)} is completed`);
   }
   const asked = pauses.find(({ name }) => name === answer.name);
-  if (asked !== undefined && isExpired(asked)) {
-    throw new PauseTimeoutError(asked.name, asked.deadline);
-  }
+  if (asked !== undefined) checkDeadline(asked);
   checkRoom(runId, answers);
   return withProgress(state, { answers: Object.freeze([...answers, answer]) });
 }

@@ -1,13 +1,7 @@
 import { CallScope, callers } from "../../call-scope.js";
 import { msSince, now } from "../../clock.js";
 import { type Deferred, defer } from "../../concurrency.js";
-import {
-  CheckpointConflictError,
-  ConfigError,
-  PauseTimeoutError,
-  SchemaError,
-  show,
-} from "../../errors.js";
+import { CheckpointConflictError, ConfigError, SchemaError, show } from "../../errors.js";
 import { advance, isOpaque, progressOf, withProgress } from "../../state/derive.js";
 import { encode } from "../../state/encode.js";
 import type { Progress } from "../../state/fields.js";
@@ -21,7 +15,7 @@ import type { ItemOutcome } from "../../state/steps.js";
 import type { Settings } from "../config.js";
 import type { RunControl } from "../loop/control.js";
 import { outsideRun } from "../loop/failure.js";
-import { ANSWER, isExpired, isOwnKey, PauseRequested } from "../pauses/pauses.js";
+import { ANSWER, checkDeadline, isOwnKey, PauseRequested } from "../pauses/pauses.js";
 import type { Saver } from "../saving/saver.js";
 
 /** Replaced entries are dropped once there are this many. */
@@ -250,7 +244,7 @@ export class Work<D extends object> {
         refused = { refused: error.message };
       }
     }
-    if (isExpired(request)) throw new PauseTimeoutError(name, request.deadline);
+    checkDeadline(request);
     return this.ask(Object.freeze({ ...request, ...refused }));
   }
 
