@@ -166,7 +166,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
   }
 
   /** The context of an item; it has keys of its own. */
-  item({ index, id, label, saves, stop }: ItemPlace): RunContext<D> {
+  item({ index, id, label, saves, stop = this.#at.stop }: ItemPlace): RunContext<D> {
     const { part } = this.#at;
     const inside: Part = {
       prefix: `${part.prefix}[${id}] `,
@@ -178,7 +178,7 @@ export class RunContext<D extends object> implements NodeContext<D> {
       onWrite: undefined,
       keys: undefined,
     };
-    return this.#inside(inside, stop);
+    return this.#with({ part: inside, outer: this.#at, stop });
   }
 
   /**
@@ -189,19 +189,13 @@ export class RunContext<D extends object> implements NodeContext<D> {
   route(name: string, onWrite: () => void): RunContext<D> {
     const { part } = this.#at;
     const prefix = `${part.prefix}route ${name} `;
-    return this.#inside({ ...part, prefix, onWrite, keys: undefined });
-  }
-
-  #inside(part: Part, stop: Stop = this.#at.stop): RunContext<D> {
-    const { number, retry } = this.#at;
-    return this.#with({ part, outer: this.#at, number, stop, retry, isOver: false });
+    return this.#with({ part: { ...part, prefix, onWrite, keys: undefined }, outer: this.#at });
   }
 
   /** The context of the next attempt, which `retry` allows. */
   attempted(number: number, retry: RetryPolicy | undefined): RunContext<D> {
-    const { part, outer, stop } = this.#at;
-    if (outer === undefined) this.#visit.attempt(number);
-    return this.#with({ part, outer, number, stop, retry, isOver: false });
+    if (this.#at.outer === undefined) this.#visit.attempt(number);
+    return this.#with({ number, retry });
   }
 
   /** The same attempt, which a signal of its own stops; set before the attempt begins. */
@@ -210,7 +204,9 @@ export class RunContext<D extends object> implements NodeContext<D> {
     return this;
   }
 
-  #with(at: Attempt): RunContext<D> {
+  /** The context of another attempt, or of one at a part of this. */
+  #with(changes: Partial<Attempt>): RunContext<D> {
+    const at = { ...this.#at, isOver: false, ...changes };
     return new RunContext(this.#visit, this.node, this.step, at);
   }
 
