@@ -392,9 +392,8 @@ export class RunLoop<D extends object> {
       last = this.#last(state, failure.toProgress());
       try {
         last = await this.#save(last);
-      } catch (error) {
+      } catch {
         // The caller must see the run's own error; an event reports that this save failed too.
-        if (error instanceof CheckpointConflictError) this.#control.abort(error);
       }
     }
     this.#events.emit("graph.fail", { node, step: last.step, code, error: message, cause });

@@ -40,8 +40,8 @@ export class Saver<D extends object> {
 
   /**
    * @param state - the State that the run starts or continues from.
-   * @param control - has the claim, which is checked before each save; aborted if a background save finds that another
-   * writer has the run.
+   * @param control - has the claim, which is checked before each save; aborted if a save finds that another writer has
+   * the run.
    */
   constructor(
     store: CheckpointStore,
@@ -178,7 +178,10 @@ export class Saver<D extends object> {
     const { checkpointNode: node } = state;
     if (this.#decision !== undefined) this.adaptive?.failed(this.#decision);
     this.#emit("checkpoint.error", { action: "save", node, error: messageOf(error) });
-    if (error instanceof CheckpointConflictError) throw error;
+    if (error instanceof CheckpointConflictError) {
+      this.#control.abort(error);
+      throw error;
+    }
     if (this.#settings.onSaveError === "continue" && !must) return state;
     const which = node === "" ? "the first checkpoint" : `the checkpoint after ${show(node)}`;
     const message = `${which} could not be saved: ${messageOf(error)}`;

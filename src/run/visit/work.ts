@@ -1,7 +1,7 @@
 import { CallScope, callers } from "../../call-scope.js";
 import { msSince, now } from "../../clock.js";
 import { type Deferred, defer } from "../../concurrency.js";
-import { CheckpointConflictError, ConfigError, SchemaError, show } from "../../errors.js";
+import { ConfigError, SchemaError, show } from "../../errors.js";
 import { advance, isOpaque, progressOf, withProgress } from "../../state/derive.js";
 import { encode } from "../../state/encode.js";
 import type { Progress } from "../../state/fields.js";
@@ -308,7 +308,6 @@ export class Work<D extends object> {
       this.#state = this.#state.savedAs(saved);
     } catch (error) {
       this.failure = error;
-      if (error instanceof CheckpointConflictError) this.#owner.run.control.abort(error);
     }
   }
 }
