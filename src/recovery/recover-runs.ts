@@ -9,7 +9,6 @@ import { after } from "../clock.js";
 import { abortWith, defer, mapLimit, onAbort } from "../concurrency.js";
 import { ConfigError, ExecutionError, isWaymarkError, show } from "../errors.js";
 import { abortSignal, check, checkOptions, flag, integer, timeLimit } from "../options.js";
-import type { AttemptEnd } from "../run/position/continuation.js";
 import type { RecoveryAttempt } from "../run/runner.js";
 import type { AnyGraph } from "../run/state-graph.js";
 import type { RunStatus } from "../state/record.js";
@@ -190,7 +189,10 @@ async function recover(
 const unclaimed: Claim = { release: async () => {} };
 
 /** What is known of an attempt while it is under way. */
-type Attempt = Pick<RecoveryAttempt<object>, "count" | "isLast" | "fellBack">;
+type Attempt = Pick<RecoveryAttempt<object>, "count" | "isLast" | "fellBack" | "end">;
+
+/** Before anything is known of it. */
+const noAttempt: Attempt = { count: 0, isLast: false, fellBack: false, end: async () => {} };
 
 /** The outcome of a run, with its reason and error. */
 type Outcome = Pick<RunRecovery, "outcome" | "reason" | "error">;
@@ -207,19 +209,16 @@ async function recoverClaimed(
 ): Promise<Omit<RunRecovery, "runId" | "graph">> {
   const policy = { maxAttempts, fallsBack: fallbackToPrevious, leavesForks: true };
   const deadline = new Deadline(timeoutMs, signal);
-  let attempt: Attempt = { count: 0, isLast: false, fellBack: false };
+  let attempt = noAttempt;
   const continued = async (): Promise<Outcome> => {
     try {
-      const { result, ...begun } = await graph.recover(runId, policy, deadline.signal, claim);
+      const begun = await graph.recover(runId, policy, deadline.signal, claim);
       attempt = begun;
-      const { status } = await result;
+      const { status } = await begun.result;
       if (begun.leftAlone !== undefined) return { outcome: "skipped", reason: begun.leftAlone };
       return { outcome: status === "completed" || status === "paused" ? status : "gave-up" };
     } catch (error) {
-      const { count, isLast } = attempt;
-      const end = (how: AttemptEnd): Promise<void> =>
-        graph.endAttempt(runId, count, how, claim).catch(() => {});
-      return afterError(error, isLast, deadline.passed, end);
+      return afterError(error, attempt, deadline.passed);
     }
   };
   const stopped = continued().finally(() => claim.release().catch(() => {}));
@@ -228,16 +227,11 @@ async function recoverClaimed(
   return { attempts: attempt.count, fellBack: attempt.fellBack, ...outcome };
 }
 
-/**
- * The outcome of an attempt that ended with an error.
- *
- * @param end - saves how it ended; if that fails, the attempt counts.
- */
+/** The outcome of an attempt that ended with an error. */
 async function afterError(
   error: unknown,
-  isLast: boolean,
+  { isLast, end }: Attempt,
   isLate: boolean,
-  end: (how: AttemptEnd) => Promise<void>,
 ): Promise<Outcome> {
   if (isWaymarkError(error, "CHECKPOINT_CONFLICT")) {
     return { outcome: "skipped", reason: "another process has taken it", error };

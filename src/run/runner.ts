@@ -1,7 +1,7 @@
 import { callers } from "../call-scope.js";
 import { forked, rolledBack } from "../checkpoint/fork.js";
 import { type CheckpointAt, type Claim, isNewest, type Retention } from "../checkpoint/store.js";
-import { abortWith, Mutex } from "../concurrency.js";
+import { abortWith, defer, Mutex } from "../concurrency.js";
 import { ConfigError, isWaymarkError, show } from "../errors.js";
 import type { Audit } from "../event-map.js";
 import { checkRunId, string } from "../options.js";
@@ -9,6 +9,7 @@ import { progressOf, withProgress } from "../state/derive.js";
 import type { Recovery } from "../state/record.js";
 import { validated } from "../state/schema.js";
 import { type Patch, State } from "../state/state.js";
+import type { Settings } from "./config.js";
 import type { Gate, ValuesListener } from "./handles/stream.js";
 import { borrowed, RunControl } from "./loop/control.js";
 import { outsideRun } from "./loop/failure.js";
@@ -46,14 +47,8 @@ export interface RecoveryAttempt<D extends object>
   readonly newest: State<D>;
   /** Where the run ends or pauses; as it was found if it is left alone. */
   readonly result: Promise<State<D>>;
-}
-
-/** How a run is claimed. */
-interface Claiming {
-  /** A claim that its caller holds already. */
-  readonly claim?: Claim | undefined;
-  /** Whether a failed claim is an error, whatever the config says. */
-  readonly must?: boolean;
+  /** Saves how the attempt ended, if it did not get the run to its end; an attempt that can't be saved counts. */
+  end(how: AttemptEnd): Promise<void>;
 }
 
 /** Works on the runs of a graph in this process. */
@@ -73,9 +68,16 @@ export class Runner<D extends object> {
 
   /** The same runner for one audited call: its checkpoint events name who made it. */
   for(audit: Audit | undefined): Runner<D> {
-    if (audit === undefined) return this;
-    const graph = this.#graph.with({ audit: Object.freeze({ ...audit }) });
-    return new Runner(graph, this.#draining, this.#active);
+    return audit === undefined ? this : this.#with({ audit: Object.freeze({ ...audit }) });
+  }
+
+  /** The same runner for a caller that holds the run already. */
+  under(claim: Claim | undefined): Runner<D> {
+    return claim === undefined ? this : this.#with({ claim: async () => borrowed(claim) });
+  }
+
+  #with(settings: Partial<Settings>): Runner<D> {
+    return new Runner(this.#graph.with(settings), this.#draining, this.#active);
   }
 
   /** Starts a State's run, or resumes the run with an id. */
@@ -101,38 +103,29 @@ export class Runner<D extends object> {
   /**
    * Continues a run that its process left behind, unless it needs no recovery or its attempts are used up.
    *
-   * @param claim - the claim of the recovering process.
    * @returns the attempt as soon as it is known.
    */
   recover(
     runId: string,
     policy: RecoveryPolicy,
     options: RunOptions<D>,
-    claim?: Claim,
   ): Promise<RecoveryAttempt<D>> {
-    return new Promise((resolve, reject) => {
-      const { result } = this.#track(
-        runId,
-        async (session) => {
-          const newest = await this.#graph.load(runId);
-          this.#graph.position(newest);
-          const found = recovering(newest, policy);
-          const { recovery, leftAlone, fallsBack } = found;
-          const previous = fallsBack ? await this.#graph.previous(newest) : undefined;
-          resolve({ ...found, fellBack: previous !== undefined, newest, result });
-          if (recovery !== undefined)
-            return this.#continue(newest, previous ?? newest, options, session, recovery);
-          return leftAlone === undefined ? this.#saveChange(newest, givenUp, session) : newest;
-        },
-        claim,
-      );
-      result.catch(reject);
+    const { promise, resolve, reject } = defer<RecoveryAttempt<D>>();
+    const { result } = this.#track(runId, async (session) => {
+      const newest = await this.#graph.load(runId);
+      this.#graph.position(newest);
+      const found = recovering(newest, policy);
+      const { count, recovery, leftAlone, fallsBack } = found;
+      const previous = fallsBack ? await this.#graph.previous(newest) : undefined;
+      const end = (how: AttemptEnd): Promise<void> =>
+        this.#change(runId, (state) => attemptEnded(state, count, how)).then(ignored, ignored);
+      resolve({ ...found, fellBack: previous !== undefined, newest, result, end });
+      if (recovery !== undefined)
+        return this.#continue(newest, previous ?? newest, options, session, recovery);
+      return leftAlone === undefined ? this.#saveChange(newest, givenUp, session) : newest;
     });
-  }
-
-  /** Saves how an attempt to recover a run has ended, if it did not get the run to its end. */
-  async endAttempt(runId: string, attempt: number, end: AttemptEnd, claim?: Claim): Promise<void> {
-    await this.#change(runId, (newest) => attemptEnded(newest, attempt, end), { claim });
+    result.catch(reject);
+    return promise;
   }
 
   /** The newest session with a run in this process. */
@@ -173,12 +166,12 @@ export class Runner<D extends object> {
   async rollback(runId: string, at: CheckpointAt): Promise<State<D>> {
     checkRunId(runId);
     const change = (state: State<D>) => waiting(rolledBack(state), "rollback", this.#graph);
-    return this.#change(runId, change, { at, must: true });
+    return this.#change(runId, change, at, true);
   }
 
   async delete(runId: string): Promise<void> {
     const store = await this.#graph.store();
-    await this.#claimed(new RunControl(runId), () => store.delete(runId), { must: true });
+    await this.#claimed(new RunControl(runId), () => store.delete(runId), true);
     this.#removed(runId);
   }
 
@@ -199,12 +192,12 @@ export class Runner<D extends object> {
   async #change(
     runId: string,
     change: (state: State<D>) => State<D> | undefined,
-    { at, ...claiming }: Claiming & { readonly at?: CheckpointAt } = {},
+    at?: CheckpointAt,
+    must?: boolean,
   ): Promise<State<D>> {
     const control = new RunControl(runId);
-    const load = () => this.#graph.load(runId, at);
-    const work = async () => this.#saveChange(await load(), change, control);
-    return this.#claimed(control, work, claiming);
+    const work = async () => this.#saveChange(await this.#graph.load(runId, at), change, control);
+    return this.#claimed(control, work, must);
   }
 
   /** Saves what a change makes of a State; without a change it stays as it is. */
@@ -236,15 +229,11 @@ export class Runner<D extends object> {
     return stopped;
   }
 
-  #track(
-    runId: string,
-    work: (session: RunSession<D>) => Promise<State<D>>,
-    claim?: Claim,
-  ): RunSession<D> {
+  #track(runId: string, work: (session: RunSession<D>) => Promise<State<D>>): RunSession<D> {
     const session = new RunSession<D>(runId, async (own) => {
       const ignore = abortWith({ abort: () => own.drain() }, this.#draining);
       try {
-        return await this.#claimed(own, () => work(own), { claim });
+        return await this.#claimed(own, () => work(own));
       } finally {
         this.#active.delete(own);
         ignore();
@@ -257,15 +246,11 @@ export class Runner<D extends object> {
   /**
    * Claims the run while the work lasts.
    *
+   * @param must - whether a failed claim is an error, whatever the config says.
    * @throws CheckpointConflictError, naming the holder, before anything is done.
    */
-  async #claimed<T>(
-    control: RunControl,
-    work: () => Promise<T>,
-    { claim, must = false }: Claiming = {},
-  ): Promise<T> {
-    const own = claim ? borrowed(claim) : await this.#claim(control.runId, must);
-    return control.under(own, work);
+  async #claimed<T>(control: RunControl, work: () => Promise<T>, must = false): Promise<T> {
+    return control.under(await this.#claim(control.runId, must), work);
   }
 
   /** A failed claim stops a run just as a failed save does. */
@@ -390,6 +375,8 @@ export class Runner<D extends object> {
     }
   }
 }
+
+const ignored = (): void => {};
 
 /** Throws if input is given to a run that is not paused. */
 function checkWanted<D extends object>({ runId, status }: State<D>, input: unknown): void {

@@ -27,7 +27,7 @@ import { checkAudit, type GraphConfig, resolveConfig, type Settings } from "./co
 import type { RunHandle } from "./handles/handle.js";
 import { Handles } from "./handles/handles.js";
 import { streamEvents, type ValuesEvent, valuesListener } from "./handles/stream.js";
-import type { AttemptEnd, RecoveryPolicy } from "./position/continuation.js";
+import type { RecoveryPolicy } from "./position/continuation.js";
 import { type RecoveryAttempt, Runner } from "./runner.js";
 import { SavedGraph } from "./saved-graph.js";
 import { checkNodeOptions, type NodeOptions, withOptions } from "./visit/attempts.js";
@@ -398,7 +398,11 @@ export class StateGraph<D extends object, N extends string = never> {
     return this.#runner.drain();
   }
 
-  /** @internal Tries to continue a run that its process left behind. */
+  /**
+   * @internal Tries to continue a run that its process left behind.
+   *
+   * @param claim - the claim of the recovering process.
+   */
   async recover(
     runId: string,
     policy: RecoveryPolicy,
@@ -406,12 +410,7 @@ export class StateGraph<D extends object, N extends string = never> {
     claim?: Claim,
   ): Promise<RecoveryAttempt<D>> {
     this.#graph.validate();
-    return this.#runner.recover(runId, policy, { signal }, claim);
-  }
-
-  /** @internal Saves how such an attempt ended, if it did not get the run to its end. */
-  endAttempt(runId: string, attempt: number, end: AttemptEnd, claim?: Claim): Promise<void> {
-    return this.#runner.endAttempt(runId, attempt, end, claim);
+    return this.#runner.under(claim).recover(runId, policy, { signal });
   }
 
   /**

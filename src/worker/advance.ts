@@ -111,7 +111,7 @@ async function tryAgain(run: ActiveRun, deps: AdvanceDeps): Promise<Outcome> {
   const { graph } = deps;
   // The first attempt is not counted, since counting costs a save.
   const policy = { maxAttempts: deps.maxAttempts - 1, fallsBack: false, leavesForks: false };
-  const { count, newest, result } = await graph.recover(runId, policy, signal);
+  const { newest, result, end } = await graph.recover(runId, policy, signal);
   try {
     const state = await result;
     if (newest.status === "completed" || newest.status === "paused") {
@@ -122,8 +122,7 @@ async function tryAgain(run: ActiveRun, deps: AdvanceDeps): Promise<Outcome> {
     return { kind: "failed", error: errorOf({ name, message }) };
   } catch (error) {
     const { kind } = classifyFailure(error, run, deps);
-    // If this fails, the attempt counts.
-    if (kind === "handed-over") await graph.endAttempt(runId, count, "taken-back").catch(() => {});
+    if (kind === "handed-over") await end("taken-back");
     throw error;
   }
 }
