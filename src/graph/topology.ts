@@ -1,8 +1,21 @@
 import { GraphError, type GraphErrorCode, show } from "../errors.js";
+import { callable, check, type Refuse, string } from "../options.js";
 import type { Predicate } from "../state/predicates.js";
 import type { State } from "../state/state.js";
 import { type Edge, END, type GraphNode, type NodeFunction } from "./node.js";
 import type { InputSchemas } from "./pause.js";
+
+const nodeName = check(
+  `a non-empty string other than "${END}"`,
+  (value) => typeof value === "string" && value !== "" && value !== END,
+);
+
+/** Throws a GraphError with a code. */
+function refuseWith(code: GraphErrorCode): Refuse {
+  return (name, problem) => {
+    throw new GraphError(code, `${name} ${problem}`);
+  };
+}
 
 /** The nodes and edges of a graph. It runs nothing. */
 export class Topology<D extends object> {
@@ -35,21 +48,11 @@ export class Topology<D extends object> {
     run: NodeFunction<D>,
     { phase = "", input }: { readonly phase?: string; readonly input?: InputSchemas } = {},
   ): void {
-    if (typeof name !== "string" || name === "" || name === END) {
-      throw new GraphError(
-        "GRAPH_NODE_NAME",
-        `a node's name must be a non-empty string other than ${show(END)}; got ${show(name)}`,
-      );
-    }
+    nodeName("a node's name", name, refuseWith("GRAPH_NODE_NAME"));
     if (this.#nodes.has(name)) {
       throw new GraphError("GRAPH_NODE_DUPLICATE", `the graph already has a node ${show(name)}`);
     }
-    if (typeof run !== "function") {
-      throw new GraphError(
-        "GRAPH_NODE_FUNCTION",
-        `node ${show(name)} must be a function; got ${show(run)}`,
-      );
-    }
+    callable(`node ${show(name)}`, run, refuseWith("GRAPH_NODE_FUNCTION"));
     this.#changed();
     this.#nodes.set(name, { name, run, edges: [], phase, input, exit: false });
   }
@@ -57,18 +60,10 @@ export class Topology<D extends object> {
   addEdge(from: string, to: string, predicate?: Predicate<D>, name?: string): void {
     const source = this.node(from, "addEdge");
     const target = to === END ? END : this.node(to, "addEdge");
-    if (predicate !== undefined && typeof predicate !== "function") {
-      throw new GraphError(
-        "GRAPH_PREDICATE",
-        `the predicate of the edge from ${show(from)} to ${showTarget(to)} must be a function; got ${show(predicate)}`,
-      );
-    }
-    if (name !== undefined && typeof name !== "string") {
-      throw new GraphError(
-        "GRAPH_PREDICATE",
-        `the name of the edge from ${show(from)} to ${showTarget(to)} must be a string; got ${show(name)}`,
-      );
-    }
+    const edge = `the edge from ${show(from)} to ${showTarget(to)}`;
+    const refuse = refuseWith("GRAPH_PREDICATE");
+    if (predicate !== undefined) callable(`the predicate of ${edge}`, predicate, refuse);
+    if (name !== undefined) string(`the name of ${edge}`, name, refuse);
     this.#changed();
     const transition = Object.freeze({ from, to, ...(name !== undefined && { name }) });
     const taken = Object.freeze({ ...transition, result: true });
