@@ -1,6 +1,5 @@
 import { isPlainObject } from "../state/shape.js";
-import type { GraphNode } from "./node.js";
-import { targetOf } from "./topology.js";
+import { type Topology, targetOf } from "./topology.js";
 
 /** A graph as data: its nodes and edges, without its code. */
 export interface GraphTopology {
@@ -72,11 +71,7 @@ export function shapeOf<D extends object>({
   nodes,
   entry,
   tasks,
-}: {
-  readonly nodes: readonly GraphNode<D>[];
-  readonly entry: GraphNode<D> | undefined;
-  readonly tasks?: ReadonlyMap<string, readonly string[]> | undefined;
-}): Pick<GraphTopology, "entry" | "nodes" | "edges" | "tasks"> {
+}: Topology<D>): Pick<GraphTopology, "entry" | "nodes" | "edges" | "tasks"> {
   return {
     ...(tasks && { tasks: [...tasks].map(([name, dependsOn]) => ({ name, dependsOn })) }),
     entry: entry?.name ?? "",
