@@ -3,7 +3,7 @@ import { checkMigrations, type Migrations } from "../checkpoint/migration.js";
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
 import type { Audit } from "../event-map.js";
-import { EventBus, type EventTail, isObserver, type Observer, observe } from "../events.js";
+import { EventBus, type EventObserver, isObserver, type Observer, observe } from "../events.js";
 import { getObserver, noopObserver } from "../observers/registry.js";
 import {
   type Check,
@@ -147,9 +147,6 @@ export interface Breakpoints {
   readonly after?: readonly string[];
 }
 
-/** Reads the events of a run that an observer has stored. */
-type Tail = (runId: string, from: "start" | "now") => EventTail;
-
 /** The options that are used as they are. */
 type Given = Omit<GraphConfig, "observer" | "reducers" | "validate" | "record" | "checkpoint"> &
   Omit<CheckpointConfig, "store" | "interval" | "maxLoss">;
@@ -168,7 +165,7 @@ export interface Settings extends Required<Omit<Given, Optional>>, Explicit<Pick
   readonly maxSteps: number;
   readonly bus: EventBus;
   /** Reads a run's events back, if one of the observers can. */
-  readonly tail: Tail | undefined;
+  readonly tail: EventObserver["tail"];
   /** Claims a run before work on it begins. */
   readonly claim: typeof claimOf;
   /** How many milliseconds a run may wait in this process; it pauses for longer waits. */
@@ -282,7 +279,7 @@ function resolveObservers(
   isChosen: boolean,
 ): Pick<Settings, "bus" | "tail"> {
   const bus = new EventBus();
-  let tail: Tail | undefined;
+  let tail: EventObserver["tail"];
   for (const one of Array.isArray(config) ? config : [config]) {
     if (one === undefined) continue;
     const observer: unknown = typeof one === "string" ? getObserver(one) : one;
