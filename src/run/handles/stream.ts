@@ -7,12 +7,7 @@ import type { State } from "../../state/state.js";
 const HIGH_WATER = 64;
 
 /** Makes a run wait for a slower reader. */
-export interface Gate {
-  /** The promise to await; `undefined` if the reader keeps up. */
-  wait(): Promise<void> | undefined;
-  /** Lets the run continue from now on, because it is about to end. */
-  open(): void;
-}
+export type Gate = Pick<Queue<unknown>, "wait" | "open">;
 
 /**
  * The events of one run. The run starts when the first is requested. A reader that leaves cancels it at once, even
@@ -73,7 +68,7 @@ function readerLeft(): DOMException {
 }
 
 /** The events that wait for their reader. */
-class Queue<E> implements Gate {
+class Queue<E> {
   readonly #events: E[] = [];
   /** Whether no more will come. */
   ended = false;
@@ -103,10 +98,12 @@ class Queue<E> implements Gate {
     return this.#reader.promise;
   }
 
+  /** What the run awaits; `undefined` if the reader keeps up. */
   wait(): Promise<void> | undefined {
     return this.#isOpen || this.#events.length < HIGH_WATER ? undefined : this.#room.promise;
   }
 
+  /** Lets the run continue from now on, because it is about to end. */
   open(): void {
     this.#isOpen = true;
     this.#room.resolve();
