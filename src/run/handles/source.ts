@@ -3,6 +3,7 @@ import { abortWith, during } from "../../concurrency.js";
 import type { AnyEvent } from "../../events.js";
 import { abortSignal, checkOptions, oneOf } from "../../options.js";
 import type { PauseRequest } from "../../state/pauses.js";
+import { defined } from "../../state/shape.js";
 import type { State } from "../../state/state.js";
 import type { EventsOptions, RunHandle, RunState, WaitOptions } from "./handle.js";
 import { leavable } from "./stream.js";
@@ -69,14 +70,8 @@ export class SourceHandle<D extends object> implements RunHandle<D> {
 
   async status(): Promise<RunState> {
     const { state, at, error, refused } = await this.during(() => this.#source.look());
-    return {
-      state,
-      node: at?.checkpointNode ?? "",
-      step: at?.step ?? 0,
-      pauses: at?.pauses ?? [],
-      ...(error !== undefined && { error }),
-      ...(refused !== undefined && { refused }),
-    };
+    const { checkpointNode: node = "", step = 0, pauses = [] } = at ?? {};
+    return defined({ state, node, step, pauses, error, refused });
   }
 
   async result(options: WaitOptions = {}): Promise<State<D>> {
