@@ -90,9 +90,16 @@ export class Topology<D extends object> {
     node.exit = true;
   }
 
-  /** Validates the graph and returns its entry point. */
+  /**
+   * The entry point of a graph that can run to its end.
+   *
+   * @throws GraphError listing all problems; its code is that of the first.
+   */
   validate(): GraphNode<D> {
-    if (!this.#valid) validate(this);
+    const problems = this.#valid ? [] : [...findProblems(this)];
+    const [first] = problems;
+    if (first !== undefined)
+      throw new GraphError(first[0], problems.map(([, problem]) => problem).join("; "));
     this.#valid = true;
     return this.#entry as GraphNode<D>;
   }
@@ -118,18 +125,6 @@ export class Topology<D extends object> {
     this.#valid = false;
     this.#fingerprint = undefined;
   }
-}
-
-/**
- * Rejects a graph that can't run to its end. The message lists all problems; the code is that of the first.
- *
- * @throws GraphError
- */
-function validate<D extends object>(graph: Topology<D>): void {
-  const problems: [GraphErrorCode, string][] = [...findProblems(graph)];
-  const first = problems[0];
-  if (first === undefined) return;
-  throw new GraphError(first[0], problems.map(([, problem]) => problem).join("; "));
 }
 
 function* findProblems<D extends object>({
