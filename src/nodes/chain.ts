@@ -102,13 +102,15 @@ export function chain<D extends object, I>(
         context.signal.throwIfAborted();
         context.draining.throwIfAborted();
         await context.run.control.verify();
-        const label = labelOf(item, completed);
-        const own = context.item({ index: completed, id: String(completed), label });
-        state = await take(step, state, item, own, { label, total });
+        const index = completed;
+        const label = labelOf(item, index);
+        const own = context.item({ index, id: String(index), label });
+        const data = { node, step: at, index, item: label, total };
+        state = await take(step, state, item, own, data);
         completed++;
         own.forgetAll();
         const saved = [
-          recordProgress(context, CHAIN, String(completed - 1), String(completed)),
+          recordProgress(context, CHAIN, String(index), String(completed)),
           context.remember(CHAIN, completed),
           context.rememberData(CHAIN, state.data),
         ];
@@ -135,25 +137,19 @@ async function take<D extends object, I>(
   state: State<D>,
   item: I,
   context: RunContext<D>,
-  { label, total }: { readonly label: string; readonly total: number },
+  data: EventMap["step.start"],
 ): Promise<State<D>> {
-  const { node, step: at, index } = context;
   try {
-    return await workOn(
-      context,
-      "step",
-      { node, step: at, index, item: label, total },
-      async () => {
-        const next = context.change(state, await step(state, item, context));
-        // Checked here, because the result is saved as the run's own data before the engine could reject it.
-        if (next.runId === state.runId) return next;
-        const problem = `returned the State of run ${show(next.runId)}: build on the State it is given`;
-        throw new ConfigError("step", problem);
-      },
-    );
+    return await workOn(context, "step", data, async () => {
+      const next = context.change(state, await step(state, item, context));
+      // Checked here, because the result is saved as the run's own data before the engine could reject it.
+      if (next.runId === state.runId) return next;
+      const problem = `returned the State of run ${show(next.runId)}: build on the State it is given`;
+      throw new ConfigError("step", problem);
+    });
   } catch (cause) {
     if (cause instanceof PauseRequested || isStop(cause, context)) throw cause;
-    throw new ChainError({ index, item, cause }, state);
+    throw new ChainError({ index: data.index, item, cause }, state);
   }
 }
 
