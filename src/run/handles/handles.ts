@@ -81,8 +81,11 @@ export class Handles<D extends object> {
 /** How many events of a run are kept. */
 const MOST = 10_000;
 
-/** How a run ended. */
-type Outcome<D extends object> = { readonly state: State<D> } | { readonly error: unknown };
+/** How a run ended: with a State or an error. */
+interface Outcome<D extends object> {
+  readonly state?: State<D>;
+  readonly error?: unknown;
+}
 
 /** A run of this process. */
 class LocalSource<D extends object> implements RunSource<D> {
@@ -124,7 +127,7 @@ class LocalSource<D extends object> implements RunSource<D> {
     if (savedBy === undefined) this.#saved.resolve();
     const end = (outcome: Outcome<D>): void => {
       this.#outcome = outcome;
-      if ("error" in outcome) this.#saved.reject(outcome.error);
+      if (outcome.state === undefined) this.#saved.reject(outcome.error);
       else this.#saved.resolve();
       this.#buffer.end();
     };
@@ -134,11 +137,9 @@ class LocalSource<D extends object> implements RunSource<D> {
     );
   }
 
-  /** Whether the run has ended so that it can still be resumed, perhaps in another process. */
+  /** Whether the run, once it has ended, can still be resumed, perhaps in another process. */
   get isResumable(): boolean {
-    const outcome = this.#outcome;
-    if (outcome === undefined) return false;
-    return "error" in outcome || outcome.state.status !== "completed";
+    return this.#outcome?.state?.status !== "completed";
   }
 
   /** Receives an event of the run. */
@@ -148,14 +149,12 @@ class LocalSource<D extends object> implements RunSource<D> {
   }
 
   async look(): Promise<Look> {
-    const outcome = this.#outcome;
     const at = this.session.loop?.state;
-    if (outcome === undefined) return { state: "running", at };
-    if ("state" in outcome) {
-      const { state } = outcome;
+    if (this.#outcome === undefined) return { state: "running", at };
+    const { state, error } = this.#outcome;
+    if (state !== undefined) {
       return { state: state.status === "paused" ? "paused" : "completed", at: state };
     }
-    const { error } = outcome;
     const last = error instanceof ExecutionError ? error.state : at;
     if (isWaymarkError(error, "ABORTED")) return { state: "cancelled", at: last };
     return { state: "failed", at: last, error: messageOf(error) };
