@@ -5,8 +5,8 @@ import {
   opened,
   summarize,
 } from "../checkpoint/store.js";
-import { after } from "../clock.js";
-import { abortWith, defer, mapLimit, onAbort } from "../concurrency.js";
+import { after, unlessLate } from "../clock.js";
+import { abortWith, mapLimit, unlessAborted } from "../concurrency.js";
 import { ConfigError, ExecutionError, isWaymarkError, show } from "../errors.js";
 import { abortSignal, check, checkOptions, flag, integer, timeLimit } from "../options.js";
 import type { RecoveryAttempt } from "../run/runner.js";
@@ -200,7 +200,7 @@ type Outcome = Pick<RunRecovery, "outcome" | "reason" | "error">;
 /** Milliseconds that a cancelled run may take to stop before it is abandoned. */
 const GRACE = 5000;
 
-/** Continues one run. Its claim is released when it has actually stopped. Never rejects. */
+/** Continues one run. It is cancelled when its time is up, and its claim released when it has stopped. Never rejects. */
 async function recoverClaimed(
   graph: AnyGraph,
   runId: string,
@@ -208,22 +208,34 @@ async function recoverClaimed(
   { signal, maxAttempts = 3, timeoutMs = 300_000, fallbackToPrevious = false }: RecoverOptions,
 ): Promise<Omit<RunRecovery, "runId" | "graph">> {
   const policy = { maxAttempts, fallsBack: fallbackToPrevious, leavesForks: true };
-  const deadline = new Deadline(timeoutMs, signal);
+  const overdue = new Error(`the recovery took longer than its timeout of ${timeoutMs} ms`);
+  overdue.name = "TimeoutError";
+  const controller = new AbortController();
+  const stop = controller.signal;
+  const ignore = abortWith(controller, signal);
+  const cancel = after(timeoutMs, () => controller.abort(overdue));
   let attempt = noAttempt;
   const continued = async (): Promise<Outcome> => {
     try {
-      const begun = await graph.recover(runId, policy, deadline.signal, claim);
+      const begun = await graph.recover(runId, policy, stop, claim);
       attempt = begun;
       const { status } = await begun.result;
       if (begun.leftAlone !== undefined) return { outcome: "skipped", reason: begun.leftAlone };
       return { outcome: status === "completed" || status === "paused" ? status : "gave-up" };
     } catch (error) {
-      return afterError(error, attempt, deadline.passed);
+      return afterError(error, attempt, stop.reason === overdue);
     }
   };
   const stopped = continued().finally(() => claim.release().catch(() => {}));
-  const outcome = await Promise.race([stopped, deadline.late]);
-  deadline.end();
+  const abandoned = (): Outcome => ({
+    outcome: stop.reason === overdue ? "timed-out" : "skipped",
+    reason: "it was cancelled and does not stop: its node ignores context.signal",
+  });
+  const outcome = await unlessAborted(stopped, stop).catch(() =>
+    unlessLate(stopped, GRACE, abandoned),
+  );
+  cancel();
+  ignore();
   return { attempts: attempt.count, fellBack: attempt.fellBack, ...outcome };
 }
 
@@ -245,38 +257,4 @@ async function afterError(
   if (!isLast) return { outcome: isAborted ? "timed-out" : "failed", error };
   await end("given-up");
   return { outcome: "gave-up", error };
-}
-
-/** Cancels a run when its time is up, or when the caller's signal aborts. */
-class Deadline {
-  readonly signal: AbortSignal;
-  /** Resolves if the run was cancelled and does not stop. */
-  readonly late: Promise<Outcome>;
-  readonly end: () => void;
-  /** Whether the time is up. */
-  passed = false;
-
-  constructor(timeoutMs: number, outer: AbortSignal | undefined) {
-    const controller = new AbortController();
-    const { promise, resolve } = defer<Outcome>();
-    this.signal = controller.signal;
-    this.late = promise;
-    let cancel = after(timeoutMs, () => {
-      this.passed = true;
-      const error = new Error(`the recovery took longer than its timeout of ${timeoutMs} ms`);
-      error.name = "TimeoutError";
-      controller.abort(error);
-    });
-    onAbort(this.signal, () => {
-      cancel();
-      const outcome = this.passed ? "timed-out" : "skipped";
-      const reason = "it was cancelled and does not stop: its node ignores context.signal";
-      cancel = after(GRACE, () => resolve({ outcome, reason }));
-    });
-    const ignore = abortWith(controller, outer);
-    this.end = () => {
-      cancel();
-      ignore();
-    };
-  }
 }
