@@ -86,15 +86,15 @@ export function subgraph<D extends object, C extends object, N extends string>(
   checkOptions("subgraph", options, { in: callable, out: callable });
   callable("subgraph.in", options.in);
   callable("subgraph.out", options.out);
-  const opens = (inner: string): boolean =>
-    graph.topology.nodes.some(({ name, graph: deeper }) => name === inner && deeper !== undefined);
   const node = oncePerNode<D>("subgraph", async (state, context) => {
-    const { signal, draining } = context;
+    const { signal, draining, run, node, runId: outerRunId } = context;
+    const { nodes } = graph.topology;
+    const opens = (inner: string): boolean =>
+      nodes.some(({ name, graph: deeper }) => name === inner && deeper !== undefined);
     const store = new ChildStore(context, opens);
-    const { run, node, runId: outerRunId } = context;
     const nest = (own: EventBus): EventBus =>
       new NestedBus(own, run.settings.bus, node, outerRunId);
-    const claim = async () => context.run.control.lent;
+    const claim = async () => run.control.lent;
     const more = { nest, claim, isInner: true };
     const inner = StateGraph.inside(graph, store, draining, undefined, more);
     let last = store.latest<C>();
