@@ -27,7 +27,7 @@ const listening = new WeakMap<AbortSignal, Listeners>();
  * Calls back when a signal aborts; returns a function that cancels it. A caller may pass one signal to
  * thousands of runs, and a listener for each would be reported as a leak.
  */
-export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const listeners = listening.get(signal) ?? listenTo(signal);
   const { callbacks } = listeners;
   const own = (): void => callback();
