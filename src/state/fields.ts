@@ -17,8 +17,8 @@ import {
   word,
   writeField,
 } from "./kinds.js";
-import { type LedgerJSON, ledgerText } from "./ledger/json.js";
-import { Ledger } from "./ledger.js";
+import { contents } from "./ledger/contents.js";
+import { Ledger, type LedgerJSON } from "./ledger.js";
 import {
   type AnyField,
   everywhere,
@@ -55,7 +55,7 @@ const noneInherited: readonly string[] = Object.freeze([]);
 const noTasks: readonly string[] = Object.freeze([]);
 
 const ledger: Kind<Ledger, LedgerJSON> = {
-  userText: ledgerText,
+  userText: contents.userText,
   read: (json) => Ledger.fromTree(json),
   write: (given) => given.toJSON(),
 };

@@ -2,7 +2,7 @@ import { SerializationError, show } from "../errors.js";
 import { check, checkRunId, type Refuse, string, strings, type Test } from "../options.js";
 import { decode } from "./decode.js";
 import { encode } from "./encode.js";
-import { isPlainObject } from "./shape.js";
+import { isBlank, isPlainObject, mapped } from "./shape.js";
 
 /*
  * The kinds of fields that a record consists of: each knows how its values are read from untrusted JSON and written
@@ -176,27 +176,23 @@ export const runId: Kind<string> = {
     checkRunId(json, (_name, problem) => refuseJSON(`${path}.${key}`, problem)),
 };
 
-/** Any value that data may hold, under a name in errors. */
-export function valueNamed(name: string): Kind<unknown, unknown> {
+/** A kind whose JSON has tags where JSON has no type for a value; `name` is its path in errors when it is written. */
+export function tagged<T>(name: string, kind: Kind<T>): Kind<T, unknown> {
   return {
-    userText: "own",
-    read: (json) => decode(json, name).value,
+    userText: kind.userText,
+    read: (json, path, key) => kind.read(decode(json, `${path}.${key}`).value, path, key),
     write: (given) => encode(given, name),
   };
 }
 
+/** Any value that data may hold. */
+export const dataValue: Kind<unknown> = { userText: "own", read: (json) => json };
+
 /** An object of such values. */
-export function objectNamed(name: string): Kind<object, unknown> {
-  return {
-    userText: { each: "own" },
-    read: (json, path, key) => {
-      const at = `${path}.${key}`;
-      const found = decode(json, at).value;
-      return typeof found === "object" && found !== null ? found : refuse(found, at, "an object");
-    },
-    write: (given) => encode(given, name),
-  };
-}
+export const dataObject: Kind<object> = scalar(
+  { each: "own" },
+  check("an object", (value) => typeof value === "object" && value !== null),
+);
 
 /** A kind with the same properties as every other, which loops over kinds read faster. */
 export function inOneShape(kind: AnyKind): AnyKind {
@@ -204,13 +200,17 @@ export function inOneShape(kind: AnyKind): AnyKind {
   return { userText, read, write, isSpread, isOptional, empty, isEmpty } as AnyKind;
 }
 
-/** An object with these fields. */
-export function object<T extends object, J = T>(kinds: KindsOf<T>): Kind<T, J> {
+/**
+ * An object with these fields.
+ *
+ * @param root - its path in errors, if it has one of its own.
+ */
+export function object<T extends object, J = T>(kinds: KindsOf<T>, root?: string): Kind<T, J> {
   const all = Object.entries(kinds as Readonly<Record<string, AnyKind>>);
   return {
     userText: { fields: userTextsOf(kinds) },
     read: (json, path, key) => {
-      const at = `${path}.${key}`;
+      const at = root ?? `${path}.${key}`;
       const tree = fieldsOf(json, at);
       const made: Record<string, unknown> = {};
       for (const [field, kind] of all) {
@@ -235,7 +235,7 @@ export function object<T extends object, J = T>(kinds: KindsOf<T>): Kind<T, J> {
 export function userTextsOf(
   kinds: Readonly<Record<string, { readonly userText: UserText }>>,
 ): Readonly<Record<string, UserText>> {
-  return Object.fromEntries(Object.entries(kinds).map(([key, { userText }]) => [key, userText]));
+  return mapped(kinds, ({ userText }) => userText);
 }
 
 /**
@@ -279,8 +279,8 @@ export function optional<T, J>(kind: Kind<T, J>): OptionalKind<T, J> {
 export function or<T, E, J>(
   kind: Kind<T, J>,
   empty: E,
-  isEmpty: (value: T | E) => boolean = Array.isArray(empty)
-    ? (items) => (items as readonly unknown[]).length === 0
+  isEmpty: (value: T | E) => boolean = typeof empty === "object"
+    ? (one) => isBlank(one as object)
     : (one) => one === empty,
 ): DefaultKind<T | E, J> {
   // What is empty is not written.
@@ -300,6 +300,21 @@ export function list<T, J>(
       return Object.freeze(json.map((item, index) => kind.read(item, path, `${key}[${index}]`)));
     },
     ...(write && { write: (items: readonly T[]) => items.map(write) }),
+  };
+}
+
+/** Such values by name. */
+export function byName<T, J>(
+  kind: Kind<T, J>,
+): Kind<Readonly<Record<string, T>>, Readonly<Record<string, J>>> {
+  const { write } = kind;
+  return {
+    userText: { each: kind.userText },
+    read: (json, path, key) => {
+      const at = `${path}.${key}`;
+      return mapped(fieldsOf(json, at), (item, name) => kind.read(item, at, name));
+    },
+    ...(write && { write: (items: Readonly<Record<string, T>>) => mapped(items, write) }),
   };
 }
 

@@ -1,18 +1,16 @@
-import { check, text } from "../options.js";
-import { treeOf } from "./kinds.js";
+import { type Check, check, checkOptions, text } from "../options.js";
+import { jsonOf, treeOf } from "./kinds.js";
 import {
   blank,
   bounded,
   type Contents,
   changed,
-  checkLedgerLimits,
-  fullLimits,
+  contents,
   type LedgerDropped,
+  type LedgerJSON,
   type LedgerLimits,
-  objectOf,
-  ownOf,
+  limitChecks,
   put,
-  sameLimits,
   sizeOf,
 } from "./ledger/contents.js";
 import {
@@ -25,7 +23,6 @@ import {
   outputKind,
   updatedAgent,
 } from "./ledger/entries.js";
-import { decodeLedger, encodeLedger, type LedgerJSON } from "./ledger/json.js";
 import {
   minus,
   plus,
@@ -37,11 +34,11 @@ import {
   type UsageTotals,
   usageOf,
 } from "./ledger/usage.js";
+import { defined, mapped, ownOf, sameFields } from "./shape.js";
 
 export type * from "./ledger/entries.js";
-export type { LedgerJSON } from "./ledger/json.js";
 export type * from "./ledger/usage.js";
-export { checkLedgerLimits, type LedgerDropped, type LedgerLimits };
+export type { LedgerDropped, LedgerJSON, LedgerLimits };
 
 // Not a static field: the compiler would emit `new _a()` before `_a` is assigned.
 let shared: Ledger | undefined;
@@ -79,13 +76,13 @@ export class Ledger {
 
   /** What the whole run used. */
   get usage(): UsageTotals {
-    this.#usage ??= totalsOf([...this.#contents.tallies.values()].reduce(plus, new Map()));
+    this.#usage ??= totalsOf(Object.values(this.#contents.usage).reduce(plus, new Map()));
     return this.#usage;
   }
 
   /** What each node used. */
   get nodes(): Readonly<Record<string, UsageTotals>> {
-    this.#nodes ??= objectOf(this.#contents.tallies, totalsOf);
+    this.#nodes ??= mapped(this.#contents.usage, totalsOf);
     return this.#nodes;
   }
 
@@ -121,9 +118,9 @@ export class Ledger {
 
   /** Whether nothing was recorded in it. */
   get isEmpty(): boolean {
-    const { tallies, decisions, agents, outputs, dropped } = this.#contents;
-    const kept = tallies.size + decisions.length + sizeOf(agents) + sizeOf(outputs);
-    return kept + dropped.decisions + dropped.agents + dropped.outputs === 0;
+    const { usage, decisions, agents, outputs, dropped } = this.#contents;
+    const kept = sizeOf(usage) + decisions.length + sizeOf(agents) + sizeOf(outputs);
+    return kept === 0 && sameFields(dropped, blank.dropped);
   }
 
   /**
@@ -189,8 +186,8 @@ export class Ledger {
     if (other === base) return this;
     if (this === base) return other;
     let merged: Ledger = this;
-    for (const [node, tally] of other.#contents.tallies) {
-      merged = merged.#plus(node, minus(tally, base.#contents.tallies.get(node)));
+    for (const [node, tally] of Object.entries(other.#contents.usage)) {
+      merged = merged.#plus(node, minus(tally, ownOf(base.#contents.usage, node)));
     }
     const count = ({ decisions, dropped }: Ledger): number => decisions.length + dropped.decisions;
     const added = Math.max(0, count(other) - count(base));
@@ -213,10 +210,10 @@ export class Ledger {
    * a node has exceeded the previous one.
    */
   usageSince(base: Ledger): Usage | undefined {
-    if (this.#contents.tallies === base.#contents.tallies) return undefined;
+    if (this.#contents.usage === base.#contents.usage) return undefined;
     let rest: Tally = new Map();
-    for (const [node, tally] of this.#contents.tallies) {
-      const before = base.#contents.tallies.get(node);
+    for (const [node, tally] of Object.entries(this.#contents.usage)) {
+      const before = ownOf(base.#contents.usage, node);
       if (tally !== before) rest = plus(rest, minus(tally, before));
     }
     return rest.size === 0 ? undefined : usageOf(rest);
@@ -229,8 +226,8 @@ export class Ledger {
    */
   withLimits(limits: LedgerLimits): Ledger {
     checkLedgerLimits("limits", limits);
-    const next = fullLimits(limits);
-    return sameLimits(next, this.#contents.limits) ? this : this.#with({ limits: next });
+    const next = Object.freeze({ ...blank.limits, ...defined(limits) });
+    return sameFields(next, this.#contents.limits) ? this : this.#with({ limits: next });
   }
 
   /**
@@ -239,7 +236,7 @@ export class Ledger {
    * @throws SerializationError that names the path of what can't be saved.
    */
   toJSON(): LedgerJSON {
-    return encodeLedger(this.#contents);
+    return jsonOf(contents, this.#contents);
   }
 
   /**
@@ -253,8 +250,8 @@ export class Ledger {
 
   /** @internal The same for a tree that nobody else holds; mutates it. */
   static fromTree(tree: unknown): Ledger {
-    const ledger = new Ledger(bounded(decodeLedger(tree)));
-    return ledger.isEmpty && sameLimits(ledger.#contents.limits, blank.limits)
+    const ledger = new Ledger(contents.read(tree, "", ""));
+    return ledger.isEmpty && sameFields(ledger.#contents.limits, blank.limits)
       ? Ledger.empty
       : ledger;
   }
@@ -267,15 +264,19 @@ export class Ledger {
 
   #plus(node: string, tally: Tally): Ledger {
     if (tally.size === 0) return this;
-    const before = this.#contents.tallies.get(node);
-    const tallies = new Map(this.#contents.tallies);
-    tallies.set(node, before === undefined ? tally : plus(before, tally));
-    return new Ledger({ ...this.#contents, tallies });
+    const { usage } = this.#contents;
+    const before = ownOf(usage, node);
+    const sum = before === undefined ? tally : plus(before, tally);
+    return new Ledger({ ...this.#contents, usage: put(usage, node, sum) });
   }
 
   #with(changes: Partial<Contents>): Ledger {
     return new Ledger(bounded({ ...this.#contents, ...changes }));
   }
 }
+
+/** Throws if the value is not valid {@link LedgerLimits}. */
+export const checkLedgerLimits: Check = (name, value, refuse) =>
+  checkOptions(name, value, limitChecks, refuse);
 
 const isLedger = check("a Ledger", (value) => value instanceof Ledger);

@@ -1,4 +1,14 @@
-import { name, object, objectNamed, oneOf, optional, text, time, valueNamed } from "./kinds.js";
+import {
+  dataObject,
+  dataValue,
+  name,
+  object,
+  oneOf,
+  optional,
+  tagged,
+  text,
+  time,
+} from "./kinds.js";
 
 /** Something that a paused run is waiting for. */
 export interface PauseRequest {
@@ -41,18 +51,18 @@ export const noAnswers: readonly Answer[] = Object.freeze([]);
 export const pause = object<PauseRequest, unknown>({
   name,
   reason: text,
-  ask: optional(valueNamed("ask")),
+  ask: optional(tagged("ask", dataValue)),
   into: optional(name),
   breakpoint: optional(oneOf(["before", "after"])),
   until: optional(time),
-  schema: optional(objectNamed("schema")),
+  schema: optional(tagged("schema", dataObject)),
   deadline: optional(time),
-  onTimeout: optional(objectNamed("onTimeout")),
+  onTimeout: optional(tagged("onTimeout", dataObject)),
   refused: optional(text),
 });
 
 /** An answer in a record. */
-export const answer = object<Answer, unknown>({ name, value: valueNamed("value") });
+export const answer = object<Answer, unknown>({ name, value: tagged("value", dataValue) });
 
 /** Whether a person can answer a pause: it is neither a breakpoint nor a wait until a given time. */
 export function isAnswerable(pause: Pick<PauseRequest, "breakpoint" | "until">): boolean {

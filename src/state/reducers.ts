@@ -1,7 +1,7 @@
 import { ConfigError, isWaymarkError } from "../errors.js";
 import { callable, check, checkOptions } from "../options.js";
 import type { Immutable } from "./immutable.js";
-import { setKey } from "./shape.js";
+import { ownOf, setKey } from "./shape.js";
 
 /**
  * Combines a key's value in the State with the one that a node returned. The first is `undefined` if the State
@@ -128,7 +128,7 @@ export function reduced(
 ): object {
   const result = { ...returned };
   for (const key of Object.keys(returned)) {
-    const reduce = Object.hasOwn(reducers, key) ? reducers[key] : undefined;
+    const reduce = ownOf(reducers, key);
     if (reduce === undefined) continue;
     const current: unknown = Object.hasOwn(data, key) ? Reflect.get(data, key) : undefined;
     setKey(result, key, applied(key, reduce, current, Reflect.get(returned, key)));

@@ -36,6 +36,31 @@ export function defined<T extends object>(value: T): Defined<T> {
   return Object.fromEntries(fields) as Defined<T>;
 }
 
+/** Whether a list has no items, or an object no fields. */
+export function isBlank(value: object): boolean {
+  return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
+}
+
+/** Whether an object has the same fields as another. */
+export function sameFields(one: object, other: object): boolean {
+  return Object.entries(other).every(([key, value]) => Reflect.get(one, key) === value);
+}
+
+/** The value of an own key. */
+export function ownOf<T>(object: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+/** An object with the same keys, frozen. */
+export function mapped<T, R>(
+  object: Readonly<Record<string, T>>,
+  make: (value: T, key: string) => R,
+): Readonly<Record<string, R>> {
+  const made: Record<string, R> = {};
+  for (const [key, value] of Object.entries(object)) setKey(made, key, make(value, key));
+  return Object.freeze(made);
+}
+
 /** Sets a key without calling the `__proto__` setter. */
 export function setKey(target: object, key: string, value: unknown): void {
   if (key === "__proto__") define(target, key, value, true);

@@ -13,7 +13,7 @@ import {
   text,
   time,
 } from "./kinds.js";
-import { tallyFromJSON, type Usage, type UsageTotals, usageOf, usageText } from "./ledger/usage.js";
+import { tally, type Usage, type UsageTotals, usageOf } from "./ledger/usage.js";
 
 /** A node that completed. */
 export interface StepRecord {
@@ -174,8 +174,8 @@ const attempts: Kind<readonly AttemptRecord[]> = list(
 );
 
 const usage: Kind<Usage> = {
-  userText: usageText,
-  read: (json, path, key) => usageOf(tallyFromJSON(`${path}.${key}`, json)),
+  userText: tally.userText,
+  read: (json, path, key) => usageOf(tally.read(json, path, key)),
 };
 
 /**

@@ -1,7 +1,26 @@
 import { type Check, checkOptions, integer } from "../../options.js";
-import { defined, setKey } from "../shape.js";
-import type { Agent, Decision, Origin, Output } from "./entries.js";
-import type { Tally } from "./usage.js";
+import {
+  byName,
+  type DefaultKind,
+  type Kind,
+  type KindsOf,
+  list,
+  object,
+  or,
+  refuseJSON,
+  tagged,
+} from "../kinds.js";
+import { mapped, ownOf, sameFields, setKey } from "../shape.js";
+import {
+  type Agent,
+  agentKind,
+  type Decision,
+  decisionKind,
+  type Origin,
+  type Output,
+  outputKind,
+} from "./entries.js";
+import { type Tally, type TallyJSON, tally } from "./usage.js";
 
 /** How much a ledger keeps. Usage is always kept: it grows with the graph, not with the run. */
 export interface LedgerLimits {
@@ -25,20 +44,35 @@ export interface LedgerDropped {
 
 /** Everything that a ledger consists of. */
 export interface Contents {
-  readonly tallies: ReadonlyMap<string, Tally>;
+  /** By node. */
+  readonly usage: Readonly<Record<string, Tally>>;
   readonly decisions: readonly Decision[];
   readonly agents: Readonly<Record<string, Agent>>;
   readonly outputs: Readonly<Record<string, Output>>;
   readonly dropped: LedgerDropped;
-  readonly limits: Limits;
+  /** Every limit, checked. */
+  readonly limits: Readonly<Record<keyof LedgerLimits, number>>;
 }
 
-/** Every limit, checked. */
-export type Limits = Readonly<Record<keyof LedgerLimits, number>>;
+/** A ledger as JSON; empty and default fields are omitted. */
+export interface LedgerJSON {
+  /** Usage by node and counter; a string where a number would not be exact. */
+  readonly usage?: Readonly<Record<string, TallyJSON>>;
+  /** See {@link Ledger.decisions}. */
+  readonly decisions?: readonly unknown[];
+  /** See {@link Ledger.agents}; with tags where JSON has no type for a value. */
+  readonly agents?: unknown;
+  /** See {@link Ledger.outputs}; with tags where JSON has no type for a value. */
+  readonly outputs?: unknown;
+  /** See {@link Ledger.dropped}. */
+  readonly dropped?: LedgerDropped;
+  /** See {@link Ledger.withLimits}. */
+  readonly limits?: LedgerLimits;
+}
 
 /** The contents of an empty ledger. */
 export const blank: Contents = {
-  tallies: new Map(),
+  usage: Object.freeze({}),
   decisions: Object.freeze([]),
   agents: Object.freeze({}),
   outputs: Object.freeze({}),
@@ -46,27 +80,47 @@ export const blank: Contents = {
   limits: Object.freeze({ maxDecisions: 1000, maxAgents: 1000, maxOutputs: 1000 }),
 };
 
-/** A check of an object with some of these fields, integers ≥ 0. */
-function counts(fields: object): Check {
-  const checks = Object.fromEntries(Object.keys(fields).map((key) => [key, integer(0)]));
-  return (name, value, refuse) => checkOptions(name, value, checks, refuse);
+/** The checks of an object's fields, integers ≥ 0. */
+function countChecks(fields: object): Readonly<Record<string, Check>> {
+  return Object.fromEntries(Object.keys(fields).map((key) => [key, integer(0)]));
 }
 
-/** Throws if the value is not valid {@link LedgerLimits}. */
-export const checkLedgerLimits = counts(blank.limits);
+/** The checks of {@link LedgerLimits}. */
+export const limitChecks = countChecks(blank.limits);
 
-/** Throws if the value is not valid {@link LedgerDropped}. */
-export const checkDropped = counts(blank.dropped);
-
-/** All limits, with defaults for omitted ones. */
-export function fullLimits(limits: LedgerLimits): Limits {
-  return Object.freeze({ ...blank.limits, ...defined(limits) });
+/** Counts, of which those that are absent are as in `empty`. */
+function countsOr<T extends object>(empty: T, checks = countChecks(empty)): DefaultKind<T> {
+  const kind: Kind<T> = {
+    userText: "fixed",
+    read: (json, path, key) => {
+      checkOptions(`${path}.${key}`, json, checks, refuseJSON);
+      return { ...empty, ...(json as Partial<T>) };
+    },
+  };
+  return or(kind, empty, (given) => sameFields(given, empty));
 }
 
-/** Whether two sets of limits are the same. */
-export function sameLimits(one: Limits, other: Limits): boolean {
-  return Object.entries(one).every(([name, most]) => Reflect.get(other, name) === most);
-}
+const kinds: KindsOf<Contents> = {
+  // The names of nodes are not the user's.
+  usage: or({ ...byName(tally), userText: { each: tally.userText, fixedKeys: true } }, blank.usage),
+  decisions: or(list(decisionKind), blank.decisions),
+  agents: or(tagged("ledger.agents", byName(agentKind)), blank.agents),
+  outputs: or(tagged("ledger.outputs", byName(outputKind)), blank.outputs),
+  dropped: countsOr(blank.dropped),
+  limits: countsOr(blank.limits, limitChecks),
+};
+
+const known = mapped(kinds, () => () => {});
+const all = object<Contents, LedgerJSON>(kinds, "ledger");
+
+/** The contents of a ledger in a record. It mutates the JSON. */
+export const contents: Kind<Contents, LedgerJSON> = {
+  ...all,
+  read: (json, path, key) => {
+    checkOptions("ledger", json, known, refuseJSON);
+    return bounded(all.read(json, path, key));
+  },
+};
 
 /** The same contents, cut down to their limits and frozen. */
 export function bounded(contents: Contents): Contents {
@@ -81,12 +135,11 @@ export function bounded(contents: Contents): Contents {
     outputs: dropped.outputs + sizeOf(contents.outputs) - sizeOf(outputs),
   };
   return {
-    tallies: contents.tallies,
+    ...contents,
     decisions: Object.freeze(decisions),
     agents: Object.freeze(agents),
     outputs: Object.freeze(outputs),
     dropped: Object.freeze(lost),
-    limits,
   };
 }
 
@@ -115,21 +168,6 @@ export function changed<T>(
     if (before !== value) setKey(copy, key, merge(ownOf(record, key), before, value));
   }
   return copy;
-}
-
-/** The value of an own key. */
-export function ownOf<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
-  return Object.hasOwn(record, key) ? record[key] : undefined;
-}
-
-/** A map as a record. */
-export function objectOf<T, R>(
-  map: ReadonlyMap<string, T>,
-  make: (value: T) => R,
-): Readonly<Record<string, R>> {
-  const record: Record<string, R> = {};
-  for (const [key, value] of map) setKey(record, key, make(value));
-  return Object.freeze(record);
 }
 
 /**

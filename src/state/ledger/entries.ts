@@ -13,8 +13,8 @@ import {
 import { encode } from "../encode.js";
 import { freezeCopy } from "../freeze-copy.js";
 import { OPAQUE, traitsOf } from "../json-traits.js";
-import { type UserText, userTextsOf } from "../kinds.js";
-import { defined } from "../shape.js";
+import { type Kind, refuseJSON, type UserText, userTextsOf } from "../kinds.js";
+import { defined, mapped } from "../shape.js";
 
 /** Where and when something was written into the ledger. */
 export interface Origin {
@@ -83,8 +83,8 @@ export interface Output extends Origin {
 
 const confidence = number(0, 1);
 
-/** A field in JSON: its check, and which text of it is the user's. */
-export interface Checked {
+/** A field: its check, and which text of it is the user's. */
+interface Checked {
   readonly check: Check;
   readonly userText: UserText;
 }
@@ -107,7 +107,13 @@ const confidences: Check = (name, value, refuse) => {
 
 const origin = { node: fixed(string), step: fixed(integer(0)), timestamp: fixed(text) };
 
-/** A decision: its check, which returns a frozen copy, and which text of it is the user's. */
+/** What a node records, and a ledger's JSON holds. */
+interface EntryKind<T> extends Kind<T> {
+  /** A frozen copy of a value of a caller's, or with another `refuse` of one from elsewhere. */
+  make(name: string, value: unknown, refuse?: Refuse): T;
+}
+
+/** A decision. */
 export const decisionKind = entry<Decision>(["description"], {
   type: own(string),
   description: own(text),
@@ -117,7 +123,7 @@ export const decisionKind = entry<Decision>(["description"], {
   agent: own(text),
 });
 
-/** The same of an agent. */
+/** An agent. */
 export const agentKind = entry<Agent>([], {
   type: own(string),
   status: own(string),
@@ -129,7 +135,7 @@ export const agentKind = entry<Agent>([], {
   confidenceHistory: fixed(confidences),
 });
 
-/** The same of an output. */
+/** An output. */
 export const outputKind = entry<Output>(["ref"], { ref: own(saveable) });
 
 /** How many confidence values of an agent are kept. */
@@ -157,20 +163,13 @@ export function mergedAgent(one: Agent | undefined, base: Agent | undefined, oth
   return agentKind.make("agent", { ...other, confidenceHistory: all.slice(-MAX_CONFIDENCES) });
 }
 
-export function checksOf(
-  fields: Readonly<Record<string, Checked>>,
-): Readonly<Record<string, Check>> {
-  return Object.fromEntries(Object.entries(fields).map(([field, { check }]) => [field, check]));
-}
-
 /** A kind of entry: which of its fields an entry must have besides its origin, and all others. */
 function entry<T extends Origin>(
   required: readonly string[],
   others: Readonly<Record<string, Checked>>,
-) {
+): EntryKind<T> {
   const fields = { ...origin, ...others };
-  const checks = checksOf(fields);
-  const userText: UserText = { fields: userTextsOf(fields) };
+  const checks = mapped(fields, ({ check }) => check);
   const make = (name: string, value: unknown, refuse: Refuse = refuseOption): T => {
     // A field that is undefined counts as absent, so that a ledger reads back the same.
     const kept =
@@ -183,5 +182,9 @@ function entry<T extends Origin>(
     }
     return kept as T;
   };
-  return { make, userText };
+  return {
+    userText: { fields: userTextsOf(fields) },
+    read: (json, path, key) => make(`${path}.${key}`, json, refuseJSON),
+    make,
+  };
 }

@@ -1,7 +1,7 @@
 import { type Check, check, checkOptions, integer, number, text } from "../../options.js";
 import type { Usage, UsageCall, UsagePrice } from "../../usage.js";
-import { refuseJSON, type UserText } from "../kinds.js";
-import { isPlainObject, setKey } from "../shape.js";
+import { type Kind, refuseJSON } from "../kinds.js";
+import { isPlainObject, mapped, setKey } from "../shape.js";
 
 export type { Usage, UsageCall };
 
@@ -86,33 +86,34 @@ function costOf({ price, inputTokens = 0, outputTokens = 0 }: UsageCall): number
     : (price.input * inputTokens + price.output * outputTokens) / MILLION;
 }
 
-/** The user's text in usage: the names of counters. */
-export const usageText: UserText = {
-  fields: { counters: { each: "fixed" }, peaks: { each: "fixed" } },
-  each: "fixed",
-  fixedKeys: true,
-};
+const jsonFields = { ...mapped(sums, () => () => {}), counters: group, peaks: group };
 
-/** A tally from JSON; sums may be decimal strings, and larger than a caller may pass. */
-export function tallyFromJSON(name: string, json: unknown): Tally {
-  checkOptions(name, json, jsonFields, refuseJSON);
-  return tallied(json as object, (counter, value) => {
-    if (typeof value === "string" && /^\d{1,40}\.\d{12}$/.test(value)) {
-      return BigInt(value.replace(".", ""));
-    }
-    amount(`${name}.${counter}`, value, refuseJSON);
-    return toUnits(Number(value));
-  });
-}
-
-const jsonFields = {
-  ...Object.fromEntries(known.map((counter) => [counter, () => {}])),
-  counters: group,
-  peaks: group,
+/**
+ * A tally in a record. Sums in its JSON may be decimal strings, and larger than a caller may pass. Only the names of
+ * counters are the user's text.
+ */
+export const tally: Kind<Tally, TallyJSON> = {
+  userText: {
+    fields: { counters: { each: "fixed" }, peaks: { each: "fixed" } },
+    each: "fixed",
+    fixedKeys: true,
+  },
+  read: (json, path, key) => {
+    const at = `${path}.${key}`;
+    checkOptions(at, json, jsonFields, refuseJSON);
+    return tallied(json as object, (counter, value) => {
+      if (typeof value === "string" && /^\d{1,40}\.\d{12}$/.test(value)) {
+        return BigInt(value.replace(".", ""));
+      }
+      amount(`${at}.${counter}`, value, refuseJSON);
+      return toUnits(Number(value));
+    });
+  },
+  write: tallyToJSON,
 };
 
 /** A tally as JSON: numbers, or decimal strings where a number would not be exact. */
-export function tallyToJSON(tally: Tally): TallyJSON {
+function tallyToJSON(tally: Tally): TallyJSON {
   return grouped(tally, (units) => {
     const value = toNumber(units);
     const exact = value <= Number.MAX_SAFE_INTEGER && toUnits(value) === units;
