@@ -1,4 +1,5 @@
 import { type Check, check, checkOptions, text } from "../options.js";
+import { freezeCopy } from "./freeze-copy.js";
 import { jsonOf, treeOf } from "./kinds.js";
 import {
   blank,
@@ -145,7 +146,7 @@ export class Ledger {
     const { agent: id = "", description: lastDecision } = made;
     const agent = ownOf(this.agents, id);
     if (agent === undefined) return this.#with({ decisions });
-    const next = agentKind.make("agent", { ...agent, lastDecision });
+    const next = freezeCopy({ ...agent, lastDecision });
     return this.#with({ decisions, agents: put(this.agents, id, next) });
   }
 

@@ -146,7 +146,7 @@ export function updatedAgent(before: Agent | undefined, update: Agent): Agent {
   const { confidence: sure, step, timestamp } = update;
   const history = before?.confidenceHistory ?? [];
   const next = sure === undefined ? history : [...history, { confidence: sure, step, timestamp }];
-  return agentKind.make("agent", {
+  return freezeCopy({
     ...before,
     ...update,
     ...(next.length > 0 && { confidenceHistory: next.slice(-MAX_CONFIDENCES) }),
@@ -160,7 +160,7 @@ export function mergedAgent(one: Agent | undefined, base: Agent | undefined, oth
   if (one === base || since.length === 0) return other;
   const all = [...since, ...(other.confidenceHistory ?? [])];
   all.sort((a, b) => (a.timestamp < b.timestamp ? -1 : a.timestamp > b.timestamp ? 1 : 0));
-  return agentKind.make("agent", { ...other, confidenceHistory: all.slice(-MAX_CONFIDENCES) });
+  return freezeCopy({ ...other, confidenceHistory: all.slice(-MAX_CONFIDENCES) });
 }
 
 /** A kind of entry: which of its fields an entry must have besides its origin, and all others. */
