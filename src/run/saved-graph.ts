@@ -31,11 +31,10 @@ import {
 import { END, type End } from "../graph/node.js";
 import type { Topology } from "../graph/topology.js";
 import { checkRunId } from "../options.js";
-import { withRecord } from "../state/derive.js";
+import { mergedMetadata, withRecord } from "../state/derive.js";
 import { newProgress, unsaved } from "../state/fields.js";
 import { freezeCopy } from "../state/freeze-copy.js";
 import { traitsOf } from "../state/json-traits.js";
-import { mergedMetadata } from "../state/metadata.js";
 import type { GraphIdentity, RunConfig } from "../state/record.js";
 import { jsonSchemaOf, validated } from "../state/schema.js";
 import { checkData, recordOf, State } from "../state/state.js";

@@ -1,5 +1,6 @@
-import { newProgress, type Progress, type StateRecord } from "./fields.js";
+import { type Identity, newProgress, type Progress, type StateRecord } from "./fields.js";
 import { OPAQUE } from "./json-traits.js";
+import { checkMetadata, keptMetadata, type Metadata } from "./metadata.js";
 import { recordOf, type State, sinkOf, stateOf } from "./state.js";
 
 /** The run's next State: `from` with the data of `to` and the new progress. */
@@ -41,4 +42,25 @@ export function isOpaque<D extends object>(state: State<D>): boolean {
 /** The progress of a State's run. */
 export function progressOf<D extends object>(state: State<D>): Progress {
   return recordOf(state).progress;
+}
+
+/** A run's metadata, and which of its keys come from the graph. */
+type MetadataOf = Pick<Identity, "metadata" | "inherited">;
+
+/**
+ * A run's metadata combined with that of the graph that runs it now. The run's own values stay; those from an
+ * earlier graph are replaced.
+ *
+ * @throws ConfigError if both together are too large.
+ */
+export function mergedMetadata(run: MetadataOf, graph: Metadata): MetadataOf {
+  const { metadata, inherited } = run;
+  const ofGraph = new Set(inherited);
+  const isOwn = (key: string): boolean => Object.hasOwn(metadata, key) && !ofGraph.has(key);
+  const added = Object.entries(graph).filter(([key]) => !isOwn(key));
+  if (added.every(([key, value]) => ofGraph.has(key) && metadata[key] === value)) return run;
+  const merged = { ...metadata, ...Object.fromEntries(added) };
+  checkMetadata("metadata", merged);
+  for (const [key] of added) ofGraph.add(key);
+  return { metadata: keptMetadata(merged), inherited: Object.freeze([...ofGraph]) };
 }

@@ -247,7 +247,11 @@ export function listedOf<W extends Where, O extends object>(
 }
 
 /** The identity of a run that begins now. */
-export function newIdentity(runId: string, metadata: Metadata, startedAt = isoNow()): Identity {
+export function newIdentity(
+  runId: string,
+  metadata: Metadata = noMetadata,
+  startedAt = isoNow(),
+): Identity {
   const [parent, graph, config, inherited] = [undefined, undefined, noMetadata, noneInherited];
   return { runId, parent, graph, config, startedAt, metadata, inherited };
 }

@@ -18,11 +18,11 @@ import { decodeState, encodeState, type StateJSON } from "./json.js";
 import { OPAQUE, traitsOf, traitsOfValues } from "./json-traits.js";
 import { treeOf } from "./kinds.js";
 import type { Ledger } from "./ledger.js";
-import { checkMetadata, keptMetadata, type Metadata, noMetadata } from "./metadata.js";
+import { checkMetadata, keptMetadata, type Metadata } from "./metadata.js";
 import type { PauseRequest } from "./pauses.js";
 import { produce } from "./recipe.js";
 import type { GraphIdentity, ParentLink, RunError, RunStatus } from "./record.js";
-import { isPlainObject, setKey } from "./shape.js";
+import { isPlainObject, ownOf, setKey } from "./shape.js";
 import type { NodeTotals, StepRecord } from "./steps.js";
 
 /** New values for some keys of `D`, as accepted by `merge` and returned by a node. */
@@ -84,9 +84,9 @@ export class State<D extends object> {
   static create<D extends object>(data: D, options: StateOptions = {}): State<D> {
     checkData(data);
     checkOptions("options", options, optionChecks);
-    const { runId = newId(), observer, metadata = noMetadata } = options;
+    const { runId = newId(), observer, metadata } = options;
     const kept: object = freezeCopy(data);
-    const identity = newIdentity(runId, keptMetadata(metadata));
+    const identity = newIdentity(runId, metadata && keptMetadata(metadata));
     const progress = newProgress();
     const state = new State<D>(
       { data: kept, traits: traitsOf(kept), identity, progress, saved: unsaved },
@@ -191,7 +191,7 @@ export class State<D extends object> {
     const visits = counts.visits();
     const totals: Record<string, NodeTotals> = {};
     for (const [node, work] of Object.entries(counts.work())) {
-      const usage = Object.hasOwn(ledger.nodes, node) ? ledger.nodes[node] : undefined;
+      const usage = ownOf(ledger.nodes, node);
       setKey(totals, node, { visits: visits[node] ?? 0, ...work, ...(usage && { usage }) });
     }
     return Object.freeze(totals);
