@@ -13,7 +13,7 @@ import {
   text,
 } from "../options.js";
 import { checkMetadata } from "../state/metadata.js";
-import { statuses } from "../state/record.js";
+import { ended, statuses, unended } from "../state/record.js";
 import { checkState, State } from "../state/state.js";
 import type {
   CheckpointAt,
@@ -222,7 +222,7 @@ export async function* prunable<T extends RunSummary>(
   // The save time before which a run is too old; age does not matter without `maxAgeDays`.
   const oldest = Number.isFinite(since) ? new Date(Math.max(since, 0)).toISOString() : undefined;
   let seen = 0;
-  for await (const page of pages(list, { status: ["completed", "failed"] })) {
+  for await (const page of pages(list, { status: ended })) {
     const doomed = page.filter(({ savedAt }, index) => {
       return seen + index >= maxRuns || (oldest !== undefined && savedAt < oldest);
     });
@@ -230,7 +230,7 @@ export async function* prunable<T extends RunSummary>(
     yield doomed;
   }
   if (retention.includeAbandoned !== true || oldest === undefined) return;
-  yield* pages(list, { status: ["pending", "in_progress", "paused"], before: oldest });
+  yield* pages(list, { status: unended, before: oldest });
 }
 
 const PAGE = 200;

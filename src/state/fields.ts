@@ -40,6 +40,7 @@ import {
   error,
   type GraphIdentity,
   graph,
+  isEnd,
   parent,
   type RunError,
   recovery,
@@ -303,7 +304,7 @@ export function isProgressSave({ unfinished, status, reason }: Progress): boolea
 
 /** Whether a run has ended, unless it is resumed. */
 export function hasEnded({ status }: Pick<Progress, "status">): boolean {
-  return status === "completed" || status === "failed";
+  return isEnd[status];
 }
 
 /** Adds fields of a record to JSON. */

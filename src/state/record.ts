@@ -4,14 +4,21 @@ import { type Metadata, metadata } from "./metadata.js";
 /** What a run is doing, or how it ended. */
 export type RunStatus = "pending" | "in_progress" | "paused" | "completed" | "failed";
 
+/** Whether a run with each status has ended, unless it is resumed. */
+export const isEnd: Readonly<Record<RunStatus, boolean>> = {
+  pending: false,
+  in_progress: false,
+  paused: false,
+  completed: true,
+  failed: true,
+};
+
 /** Every status a run can have. */
-export const statuses: readonly RunStatus[] = [
-  "pending",
-  "in_progress",
-  "paused",
-  "completed",
-  "failed",
-];
+export const statuses: readonly RunStatus[] = Object.keys(isEnd) as RunStatus[];
+
+/** The statuses of runs that have ended, and of those that have not. */
+export const ended: readonly RunStatus[] = statuses.filter((status) => isEnd[status]);
+export const unended: readonly RunStatus[] = statuses.filter((status) => !isEnd[status]);
 
 /** What made a run fail. */
 export interface RunError {

@@ -6,6 +6,7 @@ import { ConfigError } from "../errors.js";
 import { loadIfAny } from "../run/handles/stored.js";
 import { progressOf } from "../state/derive.js";
 import { hasEnded } from "../state/fields.js";
+import { unended } from "../state/record.js";
 import type { State } from "../state/state.js";
 import { outcomeOf } from "./advance.js";
 import { type JobQueue, jobIdOf, jobOptions } from "./job.js";
@@ -29,7 +30,7 @@ export async function reconcile(
     throw new ConfigError("options.store", problem);
   }
   const filter = {
-    status: ["pending", "in_progress", "paused"],
+    status: unended,
     ...(only !== undefined && { graph: only }),
   } as const;
   const found: string[] = [];

@@ -1,3 +1,4 @@
+import type { RunStatus } from "../../state/record.js";
 import type { Io, Output } from "../io.js";
 
 /** A text style. */
@@ -22,7 +23,7 @@ export function painter(output: Output, env: Io["env"], wanted: boolean): Paint 
     isOn && look !== undefined ? `\u001b[${codes[look]}m${text}\u001b[0m` : text;
 }
 
-const looks: Readonly<Record<string, Look>> = {
+const looks: Readonly<Record<RunStatus | "unreadable", Look>> = {
   completed: "green",
   failed: "red",
   paused: "yellow",
@@ -33,7 +34,7 @@ const looks: Readonly<Record<string, Look>> = {
 
 /** The style of a run's status. */
 export function lookOf(status: string): Look | undefined {
-  return looks[status];
+  return Object.hasOwn(looks, status) ? looks[status as keyof typeof looks] : undefined;
 }
 
 /** A status as text. A run in progress may have been abandoned. */

@@ -1,16 +1,8 @@
 import type { JSX } from "preact";
+import type { RunRow } from "../../api.js";
 
 /** How a run or a node is marked: a run's statuses, and marks that only the page uses. */
-export type Mark =
-  | "pending"
-  | "in_progress"
-  | "paused"
-  | "completed"
-  | "failed"
-  | "stopped"
-  | "corrupt"
-  | "next"
-  | "none";
+export type Mark = RunRow["status"] | "stopped" | "corrupt" | "next" | "none";
 
 const words: Readonly<Record<Mark, string>> = {
   pending: "pending",
