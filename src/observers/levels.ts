@@ -1,9 +1,12 @@
-import type { AnyEvent } from "../events.js";
+import type { AnyEvent, EventType } from "../events.js";
 
 /** The log level of an event. */
 export type Level = "debug" | "info" | "warn" | "error";
 
-const levels: readonly (readonly [prefix: string, level: Level])[] = [
+/** The beginning of the types of several events. */
+type GroupOf<T> = T extends `${infer Group}.${string}` ? `${Group}.` : never;
+
+const levels: readonly (readonly [prefix: EventType | GroupOf<EventType>, level: Level])[] = [
   ["graph.fail", "error"],
   ["checkpoint.error", "error"],
   ["checkpoint.warning", "warn"],

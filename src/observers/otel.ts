@@ -291,7 +291,8 @@ class Tracing implements OpenTelemetryObserver {
 /** The reasons of waymark's own saves. Any other may be text from a node, and is left out. */
 const reasons: ReadonlySet<string> = new Set([
   ...["start", "interval", "complete", "failure", "abort", "pause", "input", "resume", "once"],
-  ...["submit", "cancel", "fork", "rollback", "recovery", "node", "confidence", "time", "memory"],
+  ...["submit", "cancel", "fork", "rollback", "recovery", "breakpoint"],
+  ...["node", "confidence", "time", "memory", "adaptive"],
 ]);
 
 function spanKey(rootRunId: string, path: readonly string[]): string {

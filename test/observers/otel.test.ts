@@ -94,6 +94,32 @@ describe("traces", () => {
     ]);
   });
 
+  test("a span has the reason of each save that waymark itself makes", async () => {
+    const { tracer, spans } = tracing();
+    const again = new StateGraph<{ n: number }>({
+      name: "adaptive",
+      observer: openTelemetry({ tracer }),
+      breakpoints: { before: ["b"] },
+      checkpoint: { store: new MemoryStore(), interval: "adaptive", maxLoss: { costUsd: 1 } },
+    })
+      .addNode("a", (_state, { ledger }) => {
+        ledger.usage({ costUsd: 1 });
+        return { n: 1 };
+      })
+      .addNode("b", () => ({ n: 2 }))
+      .addEdge("a", "b")
+      .setEntryPoint("a")
+      .setExitPoint("b");
+    await again.execute(State.create({ n: 0 }, { runId: "r4" }));
+    await again.resume("r4");
+    const reasons = spans("run adaptive").flatMap(({ events }) =>
+      events
+        .filter(({ name }) => name === "waymark.checkpoint.save")
+        .map(({ attributes }) => attributes?.["waymark.reason"]),
+    );
+    expect(reasons).toEqual(["start", "adaptive", "pause", "complete"]);
+  });
+
   test("a resumed run links to the previous span, or to the run's span context", async () => {
     const { tracer, spans } = tracing();
     const observer = openTelemetry({ tracer });
