@@ -179,41 +179,53 @@ type Explicit<T> = { readonly [K in keyof Required<T>]: T[K] | undefined };
 
 const names: Check = check("an array of node names", strings.accepts);
 
+const checkInterval = check(
+  'an integer ≥ 0 or "adaptive"',
+  (value) => value === "adaptive" || (Number.isSafeInteger(value) && Number(value) >= 0),
+);
+
+/** Checks the `audit` option. */
+export const checkAudit: Check = (name, value) =>
+  checkOptions(name, value, { actor: text, purpose: text });
+
+const checkpointChecks: Readonly<Record<keyof CheckpointConfig, Check>> = {
+  store: () => {},
+  interval: checkInterval,
+  mode: oneOf("sync", "async", "exit"),
+  maxLoss: (loss, limits) => checkOptions(loss, limits, { ms: duration, costUsd: number(0) }),
+  preserve: flag,
+  keep: checkKeep,
+  keepPerPhase: checkKeepPerPhase,
+  triggers: checkTriggers,
+  onSaveError: oneOf("fail", "continue"),
+};
+
+const checks: Readonly<Record<keyof GraphConfig, Check>> = {
+  name: text,
+  observer: () => {},
+  maxIterations: integer(1, true),
+  version: integer(0),
+  migrations: checkMigrations,
+  schema: check("a Standard Schema", isSchema),
+  validate: oneOf("start", "nodes"),
+  reducers: checkReducers,
+  onMismatch: oneOf("warn", "error"),
+  onMissingNode: checkMissingNodes,
+  breakpoints: (name, value) => checkOptions(name, value, { before: names, after: names }),
+  ledger: checkLedgerLimits,
+  metadata: checkMetadata,
+  record: (name, value) => checkOptions(name, value, { maxSteps: integer(0) }),
+  audit: checkAudit,
+  checkpoint: (name, value) => checkOptions(name, value, checkpointChecks),
+};
+
 /**
  * Checks a config and fills in the defaults.
  *
  * @throws ConfigError, naming the field.
  */
 export function resolveConfig<D extends object>(config: GraphConfig<D>): Settings {
-  checkOptions("config", config, {
-    name: text,
-    observer: () => {},
-    maxIterations: integer(1, true),
-    version: integer(0),
-    migrations: checkMigrations,
-    schema: check("a Standard Schema", isSchema),
-    validate: oneOf("start", "nodes"),
-    reducers: checkReducers,
-    onMismatch: oneOf("warn", "error"),
-    onMissingNode: checkMissingNodes,
-    breakpoints: (name, value) => checkOptions(name, value, { before: names, after: names }),
-    ledger: checkLedgerLimits,
-    metadata: checkMetadata,
-    record: (name, value) => checkOptions(name, value, { maxSteps: integer(0) }),
-    audit: checkAudit,
-    checkpoint: (name, value) =>
-      checkOptions(name, value, {
-        store: () => {},
-        interval: checkInterval,
-        mode: oneOf("sync", "async", "exit"),
-        maxLoss: (loss, limits) => checkOptions(loss, limits, { ms: duration, costUsd: number(0) }),
-        preserve: flag,
-        keep: checkKeep,
-        keepPerPhase: checkKeepPerPhase,
-        triggers: checkTriggers,
-        onSaveError: oneOf("fail", "continue"),
-      }),
-  });
+  checkOptions("config", config, checks);
   const { name = "graph", maxIterations = 1000, version = 0, migrations = {} } = config;
   const { onMismatch = "warn", onMissingNode = {}, ledger = {}, schema, breakpoints } = config;
   const { observer = "noop", record, checkpoint = {} } = config;
@@ -241,15 +253,6 @@ export function resolveConfig<D extends object>(config: GraphConfig<D>): Setting
     isInner: false,
   };
 }
-
-const checkInterval = check(
-  'an integer ≥ 0 or "adaptive"',
-  (value) => value === "adaptive" || (Number.isSafeInteger(value) && Number(value) >= 0),
-);
-
-/** Checks the `audit` option. */
-export const checkAudit: Check = (name, value) =>
-  checkOptions(name, value, { actor: text, purpose: text });
 
 /** Rejects options that would have no effect together. */
 function checkCombinations({ interval, mode, maxLoss, triggers = [] }: CheckpointConfig): void {

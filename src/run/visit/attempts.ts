@@ -61,7 +61,7 @@ export const checkRetry: Check = (name, value) =>
     backoff: number(1),
     maxInterval: duration,
     retryIf: callable,
-  });
+  } satisfies Record<keyof RetryPolicy, Check>);
 
 /** Throws if the value is not a node's options. */
 export function checkNodeOptions(node: string, options: unknown): void {
@@ -76,7 +76,7 @@ export function checkNodeOptions(node: string, options: unknown): void {
         isSchema(value) ||
         (typeof value === "object" && value !== null && Object.values(value).every(isSchema)),
     ),
-  });
+  } satisfies Record<keyof NodeOptions<object>, Check>);
 }
 
 /** Wraps a node in the retries, the timeout and the error handler of its options. */
