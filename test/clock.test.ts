@@ -19,7 +19,7 @@ describe("time", () => {
     expect(Date.parse(isoNow())).toBeGreaterThanOrEqual(before);
   });
 
-  test("is that of another clock while one is in use", () => {
+  test("is that of a replaced clock while it is in use", () => {
     const restoreFirst = useClock({ now: () => 1000, ...stopped });
     const restoreSecond = useClock({ now: () => 2000, ...stopped });
     expect([now(), isoNow()]).toEqual([2000, "1970-01-01T00:00:02.000Z"]);
@@ -101,7 +101,7 @@ describe("waiting", () => {
 });
 
 describe("the clock of leases", () => {
-  test("is the system's where a clock has none", async () => {
+  test("is the system's if a clock has none of its own", async () => {
     const restore = useClock({ now: () => 7, after: () => () => {} });
     try {
       expect(Math.abs(monotonic() - performance.now())).toBeLessThan(60_000);
@@ -111,7 +111,7 @@ describe("the clock of leases", () => {
     }
   });
 
-  test("is the one that was put in place", () => {
+  test("is the one that was set", () => {
     const waits: number[] = [];
     const restore = useClock({
       now: () => 7,

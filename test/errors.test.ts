@@ -105,7 +105,7 @@ describe("an error of waymark", () => {
     expect(error.stack).toContain("errors.test.ts");
   });
 
-  test("has no cause where there is none", () => {
+  test("has no cause by default", () => {
     const none = { ...where, cause: undefined };
     const options = { expected: "a", actual: "b" };
     for (const error of [
@@ -142,7 +142,7 @@ describe("isWaymarkError", () => {
     expect(isWaymarkError(error, code === "CONFIG" ? "MIGRATION" : "CONFIG")).toBe(false);
   });
 
-  test("knows an error of a second copy of the package", async () => {
+  test("recognizes an error of a second copy of the package", async () => {
     vi.resetModules();
     const copy = await import("../src/errors.js");
     const error = new copy.CheckpointNotFoundError("run-1");
@@ -170,7 +170,7 @@ describe("isWaymarkError", () => {
   });
 });
 
-test("what nodes throw about trying again has a name, a cause and a time", () => {
+test("RetryableError and FatalError have a name, a cause and a time", () => {
   expect(new FatalError("no", { cause })).toMatchObject({
     name: "FatalError",
     message: "no",

@@ -27,7 +27,7 @@ describe("an event", () => {
     expect(listener).toHaveBeenCalledExactlyOnceWith(event);
   });
 
-  test("may say when it was, where that is known", () => {
+  test("may have a given time", () => {
     const [bus, listener] = [new EventBus(), vi.fn()];
     bus.on("*", listener);
     bus.emit("node.start", "article", "run-1", data, "2001-01-01T00:00:00.000Z");
@@ -44,7 +44,7 @@ describe("an event", () => {
     expect(heard).toEqual(["typed", "all"]);
   });
 
-  test("is not made when nobody listens", () => {
+  test("is not created without listeners", () => {
     const bus = new EventBus();
     const now = vi.fn(() => 0);
     const restore = useClock({ now, after: () => () => {} });
@@ -87,7 +87,7 @@ describe("a listener", () => {
     expect(listener).toHaveBeenCalledTimes(3);
   });
 
-  test("that was never added can be taken away", () => {
+  test("that was never added can be removed", () => {
     const [bus, listener] = [new EventBus(), vi.fn()];
     bus.off("node.start", listener);
     bus.on("node.start", listener);

@@ -31,7 +31,7 @@ test("a warning without a listener is printed once per kind", async () => {
   ]);
 });
 
-test("a listener, an observer, or the choice of none keeps it quiet", async () => {
+test("a listener, an observer, or the observer noop silences it", async () => {
   const heard = vi.fn();
   const listened = graphOf().on("checkpoint.warning", heard);
   const others = [graphOf({ observer: () => {} }), graphOf({ observer: "noop" })];
@@ -46,7 +46,7 @@ test("a store that is used without a graph prints it too", async () => {
   expect(printed()).toHaveLength(1);
 });
 
-test("where there is no process, nothing happens", async () => {
+test("without a process, nothing happens", async () => {
   vi.stubGlobal("process", undefined);
   const { printWarning } = await import("../src/warnings.js");
   expect(() => printWarning("r", { kind: "size", node: "", message: "large" })).not.toThrow();

@@ -319,7 +319,7 @@ describe("a durable client of Anthropic", () => {
   });
 });
 
-test("what is no such client is refused", async () => {
+test("any other client is refused", async () => {
   const graph = new StateGraph<Data>()
     .addNode("ask", async (_state, context) => {
       durableClient(context, { messages: {} } as never);

@@ -35,12 +35,12 @@ describe("the digest of a call", () => {
     expect(new Set([[1, 2], [2, 1], [1], []].map((list) => digestOf("s", list).hash)).size).toBe(4);
   });
 
-  test("passes over what can't be sent", () => {
+  test("ignores what can't be sent", () => {
     expect(hash([() => 1])).toBe(hash([undefined]));
     expect(hash([Symbol("a")])).toBe(hash([undefined]));
   });
 
-  test("knows the inputs that it continues", () => {
+  test("recognizes the inputs that it continues", () => {
     const { prefixes } = digestOf("settings", ["a", "b"]);
     expect(prefixes.has(digestOf("settings", ["a"]).hash)).toBe(true);
     expect(prefixes.has(digestOf("settings", ["b"]).hash)).toBe(false);
@@ -48,7 +48,7 @@ describe("the digest of a call", () => {
   });
 });
 
-test("what a checkpoint gave is copied with its types, so that its owner may change it", () => {
+test("a value from a checkpoint is copied with its types, so that the caller may change it", () => {
   for (const value of values) {
     const [given, copy] = [value(), copyOf(value())];
     expect(copy).toEqual(given);

@@ -322,7 +322,7 @@ describe("other functions of the AI SDK", () => {
 });
 
 describe("a prompt that changed", () => {
-  test("is asked anew, with one warning for the conversation", async () => {
+  test("is sent again, with one warning per conversation", async () => {
     const mock = looksUp(3);
     const looked = vi.fn(({ n }: { n: number }) => `found ${n}`);
     let prompt = "go";
@@ -349,7 +349,7 @@ describe("a prompt that changed", () => {
     ]);
   });
 
-  test("in the middle leaves the calls before it as they are", async () => {
+  test("in the middle of a conversation does not repeat earlier calls", async () => {
     const mock = mockModel((_step, { prompt }) => answerOf(text(JSON.stringify(prompt))));
     let second = "b";
     const { graph, start, events } = graphOf(async (context) => {
@@ -363,7 +363,7 @@ describe("a prompt that changed", () => {
     expect(events.filter(({ type }) => type === "ai.warning").length).toBe(1);
   });
 
-  test("is not what a node does that resumes from a milestone", async () => {
+  test("is not reported for a node that resumes from a milestone", async () => {
     const mock = mockModel((step) => answerOf(text(`answer ${step}`)));
     const events: AnyEvent[] = [];
     let crashes = 1;
@@ -400,7 +400,7 @@ describe("a prompt that changed", () => {
 });
 
 describe("tools", () => {
-  test("called in parallel keep apart, even where one is still running at the crash", async () => {
+  test("called in parallel are recorded separately, even if one is still running at the crash", async () => {
     const mock = mockModel((step) =>
       step === 0
         ? answerOf(...[0, 1, 2].map((n) => toolCall("look", { n: 7 }, `call-${n}`)))
@@ -434,7 +434,7 @@ describe("tools", () => {
     expect(calls).toBe(4);
   });
 
-  test("that throw are recorded as the error they gave the model", async () => {
+  test("that throw are recorded with the error that the model got", async () => {
     const mock = looksUp(1);
     class LookupError extends Error {
       override readonly name = "LookupError";
@@ -470,7 +470,7 @@ describe("tools", () => {
     expect(mock.doGenerateCalls.length).toBe(2);
   });
 
-  test("that yield give the same again", async () => {
+  test("that yield return the same on a resume", async () => {
     const mock = looksUp(1);
     const runs = vi.fn();
     const seen: unknown[][] = [];
@@ -500,7 +500,7 @@ describe("tools", () => {
     expect(seen[1]).toEqual(seen[0]);
   });
 
-  test("that give what can't be saved stop the node, not the model", async () => {
+  test("that return what can't be saved fail the node", async () => {
     const mock = looksUp(1);
     const { start } = graphOf(async (context) => {
       const look = lookup(() => ({ close: () => {} }));
@@ -607,7 +607,7 @@ describe("a tool that needs approval", () => {
     expect(deleted).toHaveBeenCalledTimes(2);
   });
 
-  test("asks again for a later call, also where the model repeats its ids", async () => {
+  test("asks again for a later call, even if the model repeats its ids", async () => {
     deleted.mockClear();
     const mock = mockModel((step) =>
       step < 2
@@ -645,7 +645,7 @@ describe("a tool that needs approval", () => {
 });
 
 describe("what is kept", () => {
-  test("has binary parts, dates and URLs exactly, and is the caller's to change", async () => {
+  test("includes binary parts, dates and URLs exactly, and may be changed by the caller", async () => {
     const bytes = new Uint8Array([0, 255, 128]);
     const mock = mockModel((step) =>
       step === 0
@@ -669,7 +669,7 @@ describe("what is kept", () => {
     expect([mock.doGenerateCalls.length, looked.mock.calls.length]).toEqual([2, 1]);
   });
 
-  test("is not the HTTP bodies, which repeat all messages", async () => {
+  test("excludes HTTP bodies, which repeat all messages", async () => {
     const mock = mockModel(() => ({
       ...answerOf(text("done")),
       request: { body: "request-body" },
@@ -685,7 +685,7 @@ describe("what is kept", () => {
     expect(saved).not.toContain("request-body");
   });
 
-  test("is added to what was saved: a long loop does not write it again", async () => {
+  test("is appended to what was saved: a long loop does not write it again", async () => {
     const calls = 100;
     const length = 20_000;
     // Nothing that a store could compress to less than half.
@@ -712,7 +712,7 @@ describe("what is kept", () => {
     expect(sizes.filter((bytes) => bytes < 1.1 * length).length).toBeGreaterThan(0.9 * calls);
   });
 
-  test("is the newest calls, where keepCalls says so", async () => {
+  test("is limited to the newest calls by keepCalls", async () => {
     const mock = mockModel(() => answerOf(text("done")));
     const asked: string[] = [];
     let prompts = ["a", "b", "c"];
@@ -731,7 +731,7 @@ describe("what is kept", () => {
     expect(asked).toEqual(["a", "b", "c", "d", "a"]);
   });
 
-  test("of an item of parallel is its own", async () => {
+  test("is separate for each item of parallel", async () => {
     const mock = mockModel((_step, { prompt }) => answerOf(text(JSON.stringify(prompt.length))));
     let failures = 1;
     const graph = new StateGraph<Data>({

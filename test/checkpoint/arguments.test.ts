@@ -45,7 +45,7 @@ const kept: typeof calls = [
 ];
 
 describe.each(Object.entries(stores))("%s", (name, open) => {
-  test("refuses what it can't be called with, by its name, and keeps what it has", async () => {
+  test("refuses invalid arguments by name, and keeps its runs", async () => {
     const store = open();
     const saved = await store.save(first);
     const loose = store as unknown as Loose;

@@ -84,7 +84,7 @@ describe("difference", () => {
     );
   });
 
-  test("the same for trees that share what stayed the same", () => {
+  test("the same for trees that share unchanged parts", () => {
     const edit = fc.tuple(fc.array(fc.nat(200), { minLength: 1, maxLength: 4 }), json);
     fc.assert(
       fc.property(json, fc.array(edit, { maxLength: 6 }), (first, edits) => {
@@ -99,7 +99,7 @@ describe("difference", () => {
     );
   });
 
-  test("the same for all that a State can hold, by its exact encoding", () => {
+  test("the same for every value that a State can hold, by its exact encoding", () => {
     fc.assert(
       fc.property(stateData, stateData, (one, other) => {
         const known = new WeakMap<object, unknown>();
@@ -129,7 +129,7 @@ describe("difference", () => {
     );
   });
 
-  test("of records leads from one to the other, whatever the order of their fields", () => {
+  test("between records does not depend on the order of their fields", () => {
     const record = fc.dictionary(key, json, { maxKeys: 8, noNullPrototype: true });
     fc.assert(
       fc.property(record, record, fc.boolean(), (one, other, isKept) => {
@@ -142,7 +142,7 @@ describe("difference", () => {
     );
   });
 
-  test("of records is small where a field comes before others that stay", () => {
+  test("between records is small if a field is added before unchanged ones", () => {
     const changes = recordDifference(
       { visits: {}, data: list },
       { visits: {}, once: 1, data: list },
@@ -150,7 +150,7 @@ describe("difference", () => {
     expect(changes).toEqual([{ op: "add", path: ["once"], value: 1 }]);
   });
 
-  test("the same tree, or an equal one, has none", () => {
+  test("of equal trees is empty", () => {
     expect(difference(list, list)).toEqual([]);
     expect(difference({ list, n: 1 }, { n: 1, list: copy(list) })).not.toEqual([]);
     expect(difference({ list, n: 1 }, { list: copy(list), n: 1 })).toEqual([]);
@@ -177,7 +177,7 @@ describe("difference", () => {
     ]);
   });
 
-  test("many small changes are written as one when that is less", () => {
+  test("many small changes are written as one if that is shorter", () => {
     const before = Array.from({ length: 100 }, (_, n) => n);
     expect(
       difference(
@@ -187,14 +187,14 @@ describe("difference", () => {
     ).toHaveLength(1);
   });
 
-  test("what a value weighs is about the length of its JSON, and counting stops at a limit", () => {
+  test("the weight of a value is about the length of its JSON, and counting stops at a limit", () => {
     const length = JSON.stringify(list).length;
     expect(weigh(list)).toBeGreaterThan(length * 0.9);
     expect(weigh(list)).toBeLessThan(length * 1.1);
     expect(weigh(list, 1000)).toBeLessThan(2000);
   });
 
-  test("a key can't reach what is outside of the tree", () => {
+  test("a key can't reach anything outside the tree", () => {
     const changes: Change[] = [{ op: "add", path: ["__proto__", "polluted"], value: true }];
     expect(() => apply({}, changes)).toThrow("leads nowhere");
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();

@@ -29,7 +29,7 @@ describe("migrate", () => {
     expect(migrate(made(1), 2, migrations).data.log).toEqual([1]);
   });
 
-  test("gives a State that carries the new version, and all else as it was", () => {
+  test("returns a State with the new version, and everything else unchanged", () => {
     const state = made(0);
     const migrated = migrate(state, 3, migrations);
     expect(migrated.toJSON()).toEqual({
@@ -41,13 +41,13 @@ describe("migrate", () => {
     expect(state.graph?.version).toBe(0);
   });
 
-  test("of a State at the graph's version, or that no graph has run, is that State", () => {
+  test("returns a State unchanged at the graph's version, or if no graph has run it", () => {
     const [current, fresh] = [made(3), State.create<Data>({ log: [] })];
     expect(migrate(current, 3, {})).toBe(current);
     expect(migrate(fresh, 3, migrations)).toBe(fresh);
   });
 
-  test("gives frozen data, that can be saved whatever it is", () => {
+  test("returns frozen data", () => {
     const when = new Date(0);
     const migrated = migrate(made(0), 1, { 0: () => ({ when, list: [1n] }) });
     expect(Object.isFrozen(migrated.data.list)).toBe(true);
@@ -55,7 +55,7 @@ describe("migrate", () => {
     expect(State.fromJSON<Data>(migrated.toJSON()).data).toEqual({ when: new Date(0), list: [1n] });
   });
 
-  test("gives a migration data that it can't write to", () => {
+  test("passes a migration frozen data", () => {
     const careless = (data: object): object => {
       (data as { log: number[] }).log.push(0);
       return data;
@@ -67,7 +67,7 @@ describe("migrate", () => {
     expect(state.data.log).toEqual([]);
   });
 
-  test("keeps telling the State's observer", () => {
+  test("keeps the State's observer", () => {
     const types: string[] = [];
     const fields = recordOf(made(0));
     const observed = State.create<Data>({}, { observer: ({ type }) => types.push(type) });
@@ -152,7 +152,7 @@ describe("migrate", () => {
     );
   });
 
-  test("in two goes is the same as in one", () => {
+  test("in two steps has the same result as in one", () => {
     const table: Migrations = Object.fromEntries(
       Array.from({ length: 10 }, (_, at) => [at, note(at)]),
     );
@@ -171,7 +171,7 @@ describe("migrate", () => {
 });
 
 describe("checkMigrations", () => {
-  test("takes functions by version", () => {
+  test("accepts functions by version", () => {
     expect(() => checkMigrations("config.migrations", migrations)).not.toThrow();
     expect(() => checkMigrations("config.migrations", {})).not.toThrow();
   });

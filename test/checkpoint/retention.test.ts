@@ -111,7 +111,7 @@ describe("which checkpoints are kept", () => {
     );
   });
 
-  test("leaves two where there are two, so that there is one to fall back to", () => {
+  test("keeps two if there are two, so that there is one to fall back to", () => {
     fc.assert(
       fc.property(history, rule, (all, how) => {
         expect(kept(all, how).length).toBeGreaterThanOrEqual(Math.min(2, all.length));
@@ -132,7 +132,7 @@ describe("which checkpoints are kept", () => {
     );
   });
 
-  test("what is dropped at each save is what is dropped at once", () => {
+  test("dropping at each save leaves the same as dropping at the end", () => {
     fc.assert(
       fc.property(history, fc.integer({ min: 2, max: 6 }), (all, keep) => {
         let left: Keepable[] = [];
@@ -170,7 +170,7 @@ describe("filtering runs", () => {
     expect(ids(filterRuns(runs, filter))).toEqual(found);
   });
 
-  test("has one order also for runs of the same moment, and leaves the list as it was", () => {
+  test("is stable for runs saved at the same time, and does not change the list", () => {
     const same = [run("a", "failed", 1), run("b", "failed", 1), run("c", "failed", 0)];
     expect(ids(filterRuns(same))).toEqual(["c", "b", "a"]);
     expect(ids(same)).toEqual(["a", "b", "c"]);

@@ -45,7 +45,7 @@ test.each([
   expect(new CheckpointNotFoundError("r", at).message).toBe(message);
 });
 
-test("a run's summary says whose it is, how far, and since when", async () => {
+test("a run's summary has its graph, its progress and its times", async () => {
   expect(summarize(start("r"))).toMatchObject({
     runId: "r",
     graph: "",
@@ -77,7 +77,7 @@ test("the summary of a failed run has its error, without the stack", async () =>
   expect(summarize(failed).error).toStrictEqual({ name: "Error", message: "stop", node: "b" });
 });
 
-test("a history entry has a size only where the store gave one", () => {
+test("a history entry has a size only if the store reports one", () => {
   const savedAt = "2030-01-01T00:00:00.000Z";
   const state = start("r").savedAs({ checkpointId: "x", sequence: 3, savedAt });
   const entry = {

@@ -27,7 +27,7 @@ describe.each(["gzip", "brotli"] as const)("%s", (algorithm) => {
     expect(record(small)).toEqual({ compress: algorithm, bytes });
   });
 
-  test("leaves what is below the threshold as it is", async () => {
+  test("does not compress what is below the threshold", async () => {
     const bytes = await contentBytes(text);
     const below = { compress: { algorithm, threshold: bytes + 1 } };
     const at = { compress: { algorithm, threshold: bytes } };
@@ -36,7 +36,7 @@ describe.each(["gzip", "brotli"] as const)("%s", (algorithm) => {
     expect(record(await encode({ compress: algorithm }, saved({ a: "short" })))).toBeUndefined();
   });
 
-  test("leaves what does not get smaller as it is", async () => {
+  test("does not compress what would not get smaller", async () => {
     const noise = Array.from(randomBytes(4000), (byte) => String.fromCharCode(35 + (byte % 91)));
     const options = { compress: { algorithm, threshold: 0 } };
     const bytes = await encode(options, saved({ noise: noise.join("") }));
@@ -78,7 +78,7 @@ function bomb(algorithm: "gzip" | "brotli", claimed: number, real: number): Prom
 }
 
 describe.each(["gzip", "brotli"] as const)("a bomb of %s", (algorithm) => {
-  test("is refused before it is opened when it says how large it is", async () => {
+  test("is refused before it is decompressed if its header gives its size", async () => {
     const document = await bomb(algorithm, 200 * 1024 * 1024, 1000);
     await expect(decode({}, document)).rejects.toThrow(
       serializationError(
@@ -108,7 +108,7 @@ describe.each(["gzip", "brotli"] as const)("a bomb of %s", (algorithm) => {
     });
   });
 
-  test("that is no compressed data is corrupt", async () => {
+  test("that is not compressed data is corrupt", async () => {
     const document = forge(await bomb(algorithm, 2000, 1000), (body) =>
       body.replace(/"content":".*"/, '"content":"bm9uc2Vuc2U="'),
     );

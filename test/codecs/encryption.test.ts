@@ -107,7 +107,7 @@ describe("an encrypted document", () => {
     }
   });
 
-  test("does not see what becomes of the bytes of a key", async () => {
+  test("is not affected by later changes to the bytes of a key", async () => {
     const bytes = key(1);
     const codec = new DocumentCodec(ring("k", { k: bytes }));
     bytes.fill(0);
@@ -148,7 +148,7 @@ describe("a ring of keys", () => {
     expect(source).toHaveBeenCalledTimes(2);
   });
 
-  test("refuses what a function gives that is no key", async () => {
+  test("refuses an invalid key from a function", async () => {
     await expect(encode(ring("k1", { k1: () => new Uint8Array(16) }), secret)).rejects.toThrow(
       configError("codec.encrypt.keys.k1", "must be 32 bytes, or base64 of them; got 16"),
     );

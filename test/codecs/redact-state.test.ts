@@ -58,7 +58,7 @@ describe("a codec that redacts", () => {
     );
   });
 
-  test("sees the values that JSON has no type for as what they are", async () => {
+  test("handles values that JSON has no type for", async () => {
     const sparse: unknown[] = [];
     sparse[3] = { token: "t" };
     const state = saved({
@@ -107,7 +107,7 @@ describe("a codec that redacts", () => {
     expect((await through(["data"], saved({ $a: 1 }))).data).toEqual({ $a: REDACTED });
   });
 
-  test("leaves alone what a run needs to continue", async () => {
+  test("does not redact what a run needs to continue", async () => {
     const state = saved({ step: 1, runId: "mine", status: 5 });
     const names = ["*.step", "*.runId", "*.status", "*.sequence", "*.waymark", "visits", "graph"];
     const loaded = await through(names, state);
@@ -117,7 +117,7 @@ describe("a codec that redacts", () => {
     });
   });
 
-  test("hides what a node's failure says", async () => {
+  test("hides the message of a node's error", async () => {
     const json = { ...saved({}).toJSON(), error: { name: "E", message: "hunter2", node: "login" } };
     const loaded = await through(["error.*"], State.fromJSON({ ...json, runId }));
     expect(loaded.error).toEqual({ name: "E", message: REDACTED, node: "login" });
@@ -165,7 +165,7 @@ describe("a codec that redacts", () => {
       },
     });
 
-    test("takes it out of every text of the user's, in the header too", async () => {
+    test("redacts it in every text of the user's, in the header too", async () => {
       const bytes = await encode({ redact: [/sk-\w+/] }, full);
       expect(Buffer.from(bytes).toString()).not.toContain(secret);
       const loaded = await decode<Record<string, unknown>>({}, bytes);
@@ -291,7 +291,7 @@ describe("wherever a secret is", () => {
     expect(loaded.error).toEqual({ name: REDACTED, message: REDACTED, node: "ask" });
   });
 
-  test("keys that become the same stay several", async () => {
+  test("keys that become equal stay distinct", async () => {
     const state = saved({ "sk-1": 1, "sk-2": 2, [REDACTED]: 3, other: 4 });
     const { data } = await through([/sk-\w+/], state);
     expect(Object.entries(data)).toEqual([

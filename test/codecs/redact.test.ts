@@ -62,7 +62,7 @@ describe("redact", () => {
     expect(redact(frozen, ["*.password"])).toBe(frozen);
   });
 
-  test("leaves every value as it is that no pattern fits", () => {
+  test("does not change values that no pattern matches", () => {
     fc.assert(
       fc.property(stateData, (data) => {
         expect(redact(data, ["*.no-such-key"])).toBe(data);
@@ -106,7 +106,7 @@ describe("redact", () => {
     expect(cause.message).toBe("password is hunter2");
   });
 
-  test("looks into a State as a store would, wherever it is", () => {
+  test("redacts a State as a store would, wherever it is", () => {
     const login = new Map([["token", "t0p"]]);
     const state = State.create({ apiKey: "k3y", at: new Date(0), login });
     for (const value of [state, { state }, [state]]) {
@@ -139,7 +139,7 @@ describe("redact", () => {
     expect(redact({ self }, ["*.token"])).toMatchObject({ self: { token: REDACTED } });
   });
 
-  test("takes what an expression finds out of every text", () => {
+  test("redacts what an expression matches in every text", () => {
     const value = {
       say: "sk-1 and sk-2",
       list: ["sk-3", new Map([["sk-key", new Set(["sk-4"])]])],
@@ -166,7 +166,7 @@ describe("redact", () => {
     expect(Object.getPrototypeOf(shown)).toBe(Object.prototype);
   });
 
-  test("ends on what contains itself, and on what is very deep", () => {
+  test("handles cyclic and very deep values", () => {
     const cycle: Record<string, unknown> = { token: "t", list: [] };
     cycle.self = cycle;
     expect(redact(cycle, ["*.token"])).toEqual({ token: REDACTED, list: [], self: "[circular]" });
@@ -177,7 +177,7 @@ describe("redact", () => {
     );
   });
 
-  test("takes no longer for patterns and keys that are made to be slow", () => {
+  test("takes no longer for patterns and keys that are designed to be slow", () => {
     const long = "a".repeat(10_000);
     const pattern = `${"*.a.".repeat(50)}${"*a".repeat(50)}b`;
     let deep: unknown = { [long]: 1 };
@@ -187,7 +187,7 @@ describe("redact", () => {
     expect(performance.now() - started).toBeLessThan(1000);
   });
 
-  test("leaves what is no object as it is", () => {
+  test("does not change what is not an object", () => {
     for (const one of [undefined, null, 1, "token", true, Symbol.iterator]) {
       expect(redact(one, ["*.token"])).toBe(one);
     }

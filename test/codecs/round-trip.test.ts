@@ -26,7 +26,7 @@ const configurations = compressions.flatMap((compress) =>
 describe.each(configurations.map((options) => [nameOf(options), options] as const))(
   "through %s",
   (_name, options) => {
-    test("every value comes back as it was", async () => {
+    test("every value is restored exactly", async () => {
       await fc.assert(
         fc.asyncProperty(stateData, async (data) => {
           const state = saved(data);
@@ -38,7 +38,7 @@ describe.each(configurations.map((options) => [nameOf(options), options] as cons
       );
     });
 
-    test("a large State comes back as it was", async () => {
+    test("a large State is restored exactly", async () => {
       const state = saved({ list: Array.from({ length: 5000 }, (_, n) => ({ n, text: `ä${n}` })) });
       expect((await decode(options, await encode(options, state))).data).toEqual(state.data);
     });

@@ -121,7 +121,7 @@ describe("a run of some suites", () => {
     expect(read("guide/performance.md")).toContain("### Something new");
   });
 
-  test("is found out when a figure is written by hand, or a plot is left over", () => {
+  test("fails if a figure is written by hand, or a plot is left over", () => {
     expect(staleFiles(project)).toEqual([]);
     rmSync(join(folder, "bench/results/later.json"));
     expect(staleFiles(project)).toEqual(["guide/performance.md", "guide/images/bench-later-1.svg"]);

@@ -3,7 +3,7 @@ import { MemoryStore, State } from "waymark";
 import { report } from "waymark/report";
 import { linear, start } from "../graphs.js";
 
-test("each run has the settings it ran with, also of two whose graphs are otherwise the same", async () => {
+test("each run has the settings that it ran with, even if two graphs are otherwise the same", async () => {
   const store = new MemoryStore();
   const graph = (maxIterations: number) =>
     linear(["a", "b"], {

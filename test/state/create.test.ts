@@ -6,7 +6,7 @@ import { configError } from "../matchers.js";
 const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 describe("create", () => {
-  test("starts a run that nothing has happened to", () => {
+  test("starts a pending run without history", () => {
     const clock = useFakeClock(Date.parse("2030-01-02T03:04:05.678Z"));
     const state = State.create({ topic: "cairns" });
     clock.restore();

@@ -35,7 +35,7 @@ describe("a State emits to its observer", () => {
     ]);
   });
 
-  test("of all States that come from it", () => {
+  test("for all States derived from it", () => {
     const { state, events } = observed();
     state.set("a", 2).merge({ b: 1 }).setCheckpointNode("x").clone();
     expect(events.map(({ type }) => type)).toEqual([
@@ -46,7 +46,7 @@ describe("a State emits to its observer", () => {
     ]);
   });
 
-  test("nothing when nothing changed, was refused, or only the record is another", () => {
+  test("nothing if the data did not change, or was refused", () => {
     const { state, events } = observed();
     state.update(() => {});
     expect(() => state.merge(null as never)).toThrow();
@@ -61,7 +61,7 @@ describe("a State emits to its observer", () => {
     expect(JSON.stringify(events)).not.toContain("987654");
   });
 
-  test("also by a function; one that throws disturbs nothing", () => {
+  test("also if it is a function; one that throws has no effect", () => {
     const report = vi.spyOn(console, "error").mockImplementation(() => {});
     const observer = vi.fn(() => {
       throw new Error("mine");

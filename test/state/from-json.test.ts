@@ -55,7 +55,7 @@ function load(json: unknown): State<object> {
 }
 
 describe("metadata", () => {
-  test("is read back, every field of it", () => {
+  test("is restored, with every field", () => {
     const state = load(full);
     expect(state).toMatchObject({
       runId: "run-1",
@@ -80,7 +80,7 @@ describe("metadata", () => {
     expect(state.toJSON()).toEqual(full);
   });
 
-  test("is the same out of an object, a text and a State", () => {
+  test("is the same from an object, a text and a State", () => {
     const text = JSON.stringify(full);
     for (const json of [full, text, load(full)]) expect(JSON.stringify(load(json))).toBe(text);
   });
@@ -102,7 +102,7 @@ describe("metadata", () => {
     expect(load(without(key)).toJSON()).toEqual(without(key));
   });
 
-  test("what somebody added to Object.prototype is no field", () => {
+  test("a property of Object.prototype is not a field", () => {
     const added = { error: full.error, step: 7 };
     Object.assign(Object.prototype, added);
     try {
@@ -113,7 +113,7 @@ describe("metadata", () => {
     }
   });
 
-  test("fields that this version does not know are passed over", () => {
+  test("unknown fields are ignored", () => {
     expect(load({ ...full, later: 1 }).toJSON()).toEqual(full);
   });
 
@@ -167,7 +167,7 @@ describe("metadata", () => {
     expect(() => load({ ...full, ...change })).toThrow(serializationError(path, /must be|can't/));
   });
 
-  test("says what a field must be and what it got", () => {
+  test("an error says what a field must be and what it got", () => {
     expect(() => load({ ...full, step: "2" })).toThrow(
       'state.step must be an integer ≥ 0; got "2"',
     );

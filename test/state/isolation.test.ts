@@ -32,7 +32,7 @@ function frozenObjects(state: State<object>): boolean[] {
     .map((one) => Object.isFrozen(one));
 }
 
-describe("data is frozen to the bottom", () => {
+describe("data is deeply frozen", () => {
   test.each<[string, () => State<Record<string, unknown>>]>([
     ["create", () => State.create(rich())],
     ["set", () => State.create<Record<string, unknown>>({}).set("rich", rich())],
@@ -91,7 +91,7 @@ describe("data is frozen to the bottom", () => {
     expect(JSON.stringify(state)).toBe(before);
   });
 
-  test("a Map, Set and Date are still what they were to read", () => {
+  test("a Map, Set and Date can still be read", () => {
     const { map, set, date } = State.create(mutable()).data;
     expect([map.get("a"), map.size, [...map.keys()]]).toEqual([1, 1, ["a"]]);
     expect([set.has(1), [...set]]).toEqual([true, [1]]);
@@ -232,7 +232,7 @@ describe("a State shares nothing with what it was given", () => {
     expect(() => state.toJSON()).toThrow("data.order is a Order");
   });
 
-  test("an error of a class of its own becomes what it is restored as", () => {
+  test("an error of a custom class becomes what it is restored as", () => {
     class HttpError extends TypeError {
       readonly status = 404;
     }
@@ -256,7 +256,7 @@ describe("a State shares nothing with what it was given", () => {
   });
 });
 
-describe("nor can what a run says of itself be changed, also through its JSON", () => {
+describe("the fields of a run can't be changed either, nor through its JSON", () => {
   const store = new MemoryStore({ keep: 100 });
   const graph = (breakpoints: { before?: string[]; after?: string[] } = {}) =>
     new StateGraph<{ n: number }>({ checkpoint: { store, interval: 1 }, breakpoints })

@@ -58,7 +58,7 @@ describe("usage", () => {
     expect(Ledger.empty.addUsage("a", { ...call, costUsd: 0.01 }).usage.costUsd).toBe(0.01);
   });
 
-  test("cents do not drift", () => {
+  test("sums of cents are exact", () => {
     let ledger = Ledger.empty;
     for (let call = 0; call < 1000; call++) ledger = ledger.addUsage("a", { costUsd: 0.1 });
     expect(ledger.usage.costUsd).toBe(100);
@@ -73,7 +73,7 @@ describe("usage", () => {
     expect(Ledger.empty.addUsage("a", { costUsd: 0.7 + 0.1 }).usage.costUsd).toBe(0.8);
   });
 
-  test("is exact past what a number can hold", () => {
+  test("is exact beyond what a number can hold", () => {
     const most = { inputTokens: Number.MAX_SAFE_INTEGER };
     const ledger = Ledger.empty
       .addUsage("a", most)
@@ -87,7 +87,7 @@ describe("usage", () => {
     });
   });
 
-  test("nothing used is no change", () => {
+  test("adding no usage changes nothing", () => {
     expect(Ledger.empty.addUsage("a", {})).toBe(Ledger.empty);
     expect(Ledger.empty.addUsage("a", { inputTokens: 0, costUsd: undefined })).toBe(Ledger.empty);
   });
@@ -128,7 +128,7 @@ describe("usage", () => {
     expect({}).not.toHaveProperty("$date");
   });
 
-  test("says what was used since", () => {
+  test("returns the usage since another ledger", () => {
     const base = Ledger.empty.addUsage("a", { inputTokens: 5 });
     expect(base.usageSince(base)).toBeUndefined();
     expect(base.addDecision(decision("x")).usageSince(base)).toBeUndefined();
@@ -173,7 +173,7 @@ describe("decisions, agents and outputs", () => {
     expect(() => Ledger.empty.addDecision(given)).toThrow(message);
   });
 
-  test("an agent keeps what is not said anew", () => {
+  test("an agent keeps the fields that are not set again", () => {
     const ledger = Ledger.empty
       .setAgent("atlas", { ...origin, type: "planner", status: "active", confidence: 0.9 })
       .setAgent("atlas", { ...origin, step: 4, status: "done", confidence: undefined } as never);
@@ -288,7 +288,7 @@ describe("JSON", () => {
     expect(Ledger.fromJSON({})).toBe(Ledger.empty);
   });
 
-  test("comes back exactly, with the types of what it holds", () => {
+  test("is restored exactly, with the types of its values", () => {
     const ledger = Ledger.empty
       .addUsage("a", { costUsd: 0.123456789012, counters: { calls: 2 }, peaks: { depth: 3 } })
       .addDecision(decision("go", { confidence: 1, agent: "atlas" }))
@@ -304,7 +304,7 @@ describe("JSON", () => {
     expect(again.isEmpty).toBe(false);
   });
 
-  test("takes nothing over from its caller", () => {
+  test("shares nothing with its caller", () => {
     const json = { agents: { a: { ...origin, state: { deep: [1] } } } };
     const ledger = Ledger.fromJSON(json);
     json.agents.a.state.deep.push(2);
@@ -384,7 +384,7 @@ const apply = (ledger: Ledger, list: readonly Change[]): Ledger =>
 const usageOf = (ledger: Ledger): unknown => ledger.toJSON().usage ?? {};
 
 describe("merging", () => {
-  test("usage of branches is the same in whatever order they come together", () => {
+  test("usage of branches is the same in whatever order they are merged", () => {
     fc.assert(
       fc.property(changes, fc.array(changes, { maxLength: 4 }), ranks, (first, lists, order) => {
         const base = apply(Ledger.empty, first);
@@ -413,7 +413,7 @@ describe("merging", () => {
     );
   });
 
-  test("branches after each other are as if one had done it all", () => {
+  test("merging consecutive branches equals one branch that did everything", () => {
     fc.assert(
       fc.property(changes, changes, changes, (first, one, two) => {
         const base = apply(Ledger.empty, first);
@@ -444,7 +444,7 @@ describe("merging", () => {
     expect(merged.dropped.decisions).toBe(3);
   });
 
-  test("every ledger comes back from JSON as it was", () => {
+  test("every ledger is restored exactly from JSON", () => {
     fc.assert(
       fc.property(changes, (list) => {
         const ledger = apply(Ledger.empty, list);

@@ -13,11 +13,11 @@ const state = State.create<Data>({ done: undefined, score: Number.NaN, list: [1]
 const yes: Predicate<Data> = () => true;
 const no: Predicate<Data> = () => false;
 
-test("always says yes", () => {
+test("always is true", () => {
   expect(always()).toBe(true);
 });
 
-test("keyExists asks for the key, not for its value", () => {
+test("keyExists tests for the key, not for its value", () => {
   const bare = State.create<Data>({ list: [] });
   expect([keyExists<Data>("done")(state), keyExists<Data>("done")(bare)]).toEqual([true, false]);
   expect(keyExists<Record<string, unknown>>("toString")(State.create({}))).toBe(false);
@@ -34,7 +34,7 @@ describe("keyEquals", () => {
     expect(predicate(state)).toBe(expected);
   });
 
-  test("is not met by a key that is missing, whatever the value", () => {
+  test("is false for a missing key, whatever the value", () => {
     expect(keyEquals<Data, "done">("done", undefined)(State.create<Data>({ list: [] }))).toBe(
       false,
     );

@@ -81,7 +81,7 @@ describe.each<[string, () => State<Data>]>([
     expect(State.create<Partial<Data>>({}).merge(state).data.items).toBe(state.data.items);
   });
 
-  test("of a Map and a Set, whose other entries stay", () => {
+  test("of a Map and a Set, whose other entries are shared", () => {
     const state = make();
     const next = state.update((draft) => {
       draft.index.set("two", { id: 2, tags: [] });
@@ -154,7 +154,7 @@ test("a value that is in deep data twice is copied once", () => {
   expect(Object.isFrozen(state.data.shared.a)).toBe(true);
 });
 
-describe("what a State makes of a value does not depend on what it had in its place", () => {
+describe("the copy of a value does not depend on the previous value", () => {
   const part = fc.letrec((tie) => ({
     value: fc.oneof(
       { maxDepth: 3 },

@@ -42,7 +42,7 @@ function metadata(state: State<Article>): object {
 }
 
 describe("get and has", () => {
-  test("tell a key without a value from no key, and never look at a prototype", () => {
+  test("distinguish an undefined key from a missing one, and ignore prototypes", () => {
     const state = State.create<Record<string, unknown>>({ there: undefined, topic: "cairns" });
     expect(state.get("topic")).toBe("cairns");
     expect([state.get("there"), state.has("there")]).toEqual([undefined, true]);
@@ -144,7 +144,7 @@ describe("setCheckpointNode", () => {
     expect(state.checkpointNode).toBe("review");
   });
 
-  test("is later than before, also when the clock stands still or goes back", () => {
+  test("increases, even if the clock stands still or is set back", () => {
     clock = useFakeClock(1000);
     const state = State.create({});
     const next = state.setCheckpointNode("a");

@@ -77,7 +77,7 @@ describe("a State", () => {
     expect(State.fromJSON(JSON.stringify(state)).toJSON()).toEqual(state.toJSON());
   });
 
-  test("that has run nothing has no steps and no totals, and says nothing of them in JSON", () => {
+  test("without steps has no steps and no totals, also in its JSON", () => {
     const state = State.create({ n: 0 });
     expect([state.steps, state.totals]).toEqual([[], {}]);
     expect(Object.keys(state.toJSON())).not.toContain("steps");

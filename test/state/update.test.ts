@@ -72,7 +72,7 @@ describe("update", () => {
     expect(next.data.list).toEqual([3, 1, 2, 4]);
   });
 
-  test("can be told apart from a save: what it added is refused only then", () => {
+  test("accepts invalid data, which only a save refuses", () => {
     const state = State.create<Record<string, unknown>>({}).update((draft) => {
       draft.run = () => {};
     });

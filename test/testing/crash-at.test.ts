@@ -68,14 +68,14 @@ describe("crashAt", () => {
     expect(await dying.list()).toEqual(["monday"]);
   });
 
-  test("lets deletes through until then", async () => {
+  test("allows deletes until then", async () => {
     const store = new MemoryStore();
     await start().checkpoint(store);
     await crashAt(store, { save: 1 }).delete("monday");
     expect(await store.list()).toEqual([]);
   });
 
-  test("refuses what is no store and no point", () => {
+  test("refuses anything but a store and a point", () => {
     expect(() => crashAt({} as MemoryStore, { save: 1 })).toThrow(ConfigError);
     expect(() => crashAt(new MemoryStore(), { save: 0 })).toThrow("point.save");
     expect(() => crashAt(new MemoryStore(), {} as { save: number })).toThrow(

@@ -4,7 +4,7 @@ import { useFakeClock } from "waymark/testing";
 import { sleep } from "../../src/clock.js";
 import { configError } from "../matchers.js";
 
-test("stands still until it is moved, and calls back in order", async () => {
+test("stands still until it is advanced, and calls back in order", async () => {
   const clock = useFakeClock(1000);
   try {
     const done: string[] = [];

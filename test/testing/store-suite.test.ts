@@ -165,7 +165,7 @@ describe("testCheckpointStore", () => {
     expect(names).toContain("store: history of an unknown run is empty");
   });
 
-  test("says that it needs a test function, and a factory that makes a store", async () => {
+  test("needs a test function, and a factory that makes a store", async () => {
     expect(() => testCheckpointStore({ name: "store", create: () => new MemoryStore() })).toThrow(
       /pass test or it/,
     );

@@ -361,7 +361,7 @@ test("health reports the worker's state and its running runs", async () => {
   expect(await worker.metrics()).toMatchObject({ queues: {}, completed: 1 });
 });
 
-test("a run whose graph has changed says on a worker what has", async () => {
+test("a changed graph on a worker names what has changed", async () => {
   const version = (...nodes: string[]) => {
     const graph = new StateGraph<Count, string>({ name: "changed", onMismatch: "error" });
     for (const node of nodes) {

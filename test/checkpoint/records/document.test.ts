@@ -37,7 +37,7 @@ describe("a document", () => {
     expect(text.length).toBe(hashed.length - 1 + FRAME_BYTES);
   });
 
-  test("gives back the whole State and its header", async () => {
+  test("returns the whole State and its header", async () => {
     const bytes = await encode({}, state);
     const loaded = await decode<{ when: Date }>({}, bytes);
     expect(loaded.toJSON()).toEqual(state.toJSON());
@@ -80,7 +80,7 @@ describe("a header", () => {
     expect(headerOf(bytes.subarray(0, 4096))).toMatchObject({ runId, sequence: 1 });
   });
 
-  test("is undefined while it is not whole", async () => {
+  test("is undefined until it is complete", async () => {
     const bytes = await encode({}, state);
     const end = Buffer.from(bytes).indexOf("\n", 100);
     for (let length = 0; length <= end; length++) {
@@ -113,7 +113,7 @@ describe("a header", () => {
     await expect(decode({}, forged)).rejects.toThrow(CheckpointCorruptionError);
   });
 
-  test("of something else is undefined", () => {
+  test("of any other file is undefined", () => {
     for (const text of ["", "{}", "null", '{"waymark":2,"sha256":"', "\n\n\n", "PK\u0003\u0004"]) {
       expect(headerOf(Buffer.from(text))).toBeUndefined();
     }
@@ -140,7 +140,7 @@ describe("what is not a document", () => {
     );
   });
 
-  test("is refused, not called corrupt, when a newer version wrote it", async () => {
+  test("of a newer version is refused, not reported as corrupt", async () => {
     const newer = `{"waymark":2,"sha512":"…",\n"header":{"format":2},\n"content":{}}\n`;
     await expect(decode({}, Buffer.from(newer))).rejects.toThrow(
       serializationError("file.json", "format 2: a newer waymark wrote it, this one reads up to 1"),
@@ -184,7 +184,7 @@ const configurations: readonly (readonly [string, CodecOptions])[] = [
 describe.each(configurations)("a document %s", (_name, options) => {
   const text = saved({ list: ["a", "a", "a", "ä", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"] });
 
-  test("is found out when any bit of it is flipped", async () => {
+  test("is corrupt if any bit of it is flipped", async () => {
     const bytes = await encode(options, text);
     for (let at = 0; at < bytes.length; at++) {
       for (let bit = 0; bit < 8; bit++) {
@@ -198,7 +198,7 @@ describe.each(configurations)("a document %s", (_name, options) => {
     }
   });
 
-  test("is found out when it is cut off anywhere, or is followed by more", async () => {
+  test("is corrupt if it is cut off anywhere, or followed by more", async () => {
     const bytes = await encode(options, text);
     for (let length = 0; length < bytes.length; length++) {
       await expect(decode(options, bytes.subarray(0, length))).rejects.toThrow(

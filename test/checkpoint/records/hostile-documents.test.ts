@@ -8,7 +8,7 @@ async function holding(json: string): Promise<Uint8Array> {
   return forge(await encode({}, saved({ here: 1 })), (body) => body.replace('{"here":1}', json));
 }
 
-describe("a document made to do harm", () => {
+describe("a malicious document", () => {
   test("can't pollute a prototype", async () => {
     const json = '{"__proto__":{"bad":1},"a":{"constructor":{"prototype":{"bad":1}}}}';
     const { data } = await decode({}, await holding(json));
@@ -62,7 +62,7 @@ describe("a document made to do harm", () => {
     );
   });
 
-  test("that has thousands of long arrays of holes takes no room for them", async () => {
+  test("with thousands of long sparse arrays takes no memory for the holes", async () => {
     const one = '{"$sparse":[16777216,[0,8388608],[[],1]]}';
     const json = `{"a":[${Array.from({ length: 2000 }, () => one).join()}]}`;
     const before = process.memoryUsage().heapUsed;
@@ -81,7 +81,7 @@ describe("a document made to do harm", () => {
     await expect(decode({}, forged)).rejects.toMatchObject({ code: "CHECKPOINT_CORRUPT" });
   });
 
-  test("whose state lacks a field, or has another's type, is refused by a typed error", async () => {
+  test("whose state lacks a field, or has one of another type, is refused with a typed error", async () => {
     const bytes = await encode({}, saved({ here: 1 }));
     const state = JSON.parse(Buffer.from(bytes).toString()).content as Record<string, unknown>;
     for (const field of Object.keys(state)) {

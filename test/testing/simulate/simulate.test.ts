@@ -93,7 +93,7 @@ test("a run that is submitted again is not written to while a worker has it", as
   expect([failures, runs.completed]).toEqual([[], 2]);
 });
 
-test("a script that fails is shrunk to what it takes", async () => {
+test("a failing script is shrunk to its essential lines", async () => {
   const script = {
     ...({ seed: 1, workers: 3, runs: 4, latency: 4, queue: true, store: "shared-file" } as const),
     faults: faultKinds.map((kind, at) => ({ at, kind, worker: at % 2, for: 64 })),
@@ -123,7 +123,7 @@ test.each(storageKinds)("a seed gives the same trace again on a %s", async (stor
   expect(await traceOf(6)).not.toBe(first);
 });
 
-test("a trace has nothing of the process that simulates", async () => {
+test("a trace contains nothing of the simulating process", async () => {
   const limits = { seed: 1, workers: 2, runs: 1, latency: 4, queue: false } as const;
   const script = { ...limits, store: "database", faults: [] } as const;
   const { trace } = await simulate({ ...workload, script });
@@ -155,7 +155,7 @@ const order = (node: "plain" | "once"): SimulateOptions<Order> => ({
 });
 
 describe("a graph that is killed everywhere", () => {
-  test("is said to repeat what it did before it was saved", async () => {
+  test("repeats what it did before it was saved", async () => {
     const { scripts, failures, effects, runs } = await simulate({
       ...order("plain"),
       everywhere: true,
@@ -190,13 +190,13 @@ describe("a simulation", () => {
     .setExitPoint("pay");
   const data = () => ({ paid: 0 });
 
-  test("takes a graph as it is, and waits for what its nodes really do", async () => {
+  test("accepts any graph, and waits for the real work of its nodes", async () => {
     const report = await simulate({ graph, data, seeds: 3 });
     expect(report.failures).toEqual([]);
     expect(report.effects.map(({ name, kind }) => `${kind} ${name}`)).toEqual(["node pay"]);
   });
 
-  test("finds what a check of the final State refuses", async () => {
+  test("reports what a check of the final State refuses", async () => {
     const check = () => {
       throw new Error("too expensive");
     };
@@ -207,7 +207,7 @@ describe("a simulation", () => {
     expect(failures[0]?.message).toContain("too expensive");
   });
 
-  test("counts runs that fail for good, and that wait for somebody", async () => {
+  test("counts runs that fail permanently, and that wait for an answer", async () => {
     const failing = new StateGraph<Order>()
       .addNode("pay", () => {
         throw new Error("no money");
@@ -228,7 +228,7 @@ describe("a simulation", () => {
     expect([paused.failures, paused.runs]).toEqual([[], { completed: 0, failed: 0, paused: 1 }]);
   });
 
-  test("refuses options that are none, and a second one at the same time", async () => {
+  test("refuses invalid options, and a second simulation at the same time", async () => {
     const bad = { graph: {}, data } as unknown as SimulateOptions<Order>;
     await expect(simulate(bad)).rejects.toThrow(ConfigError);
     const faults = ["flood"] as unknown as FaultKind[];

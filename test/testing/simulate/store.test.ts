@@ -49,7 +49,7 @@ testCheckpointStore({
   test,
 });
 
-test("the simulated database keeps what a graph looks like", async () => {
+test("the simulated database keeps the topology of a graph", async () => {
   const store = new Place().open();
   const { topology } = linear(["a", "b"]);
   await store.saveTopology?.(topology);
