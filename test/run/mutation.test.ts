@@ -42,7 +42,9 @@ describe("a node that mutates the State", () => {
   test.each(mutations)("%s: the error names it and says what to do", async (_what, node) => {
     const error = await rejection(run(node), ExecutionError);
     expect(error.message).toMatch(/^node "change" failed: .*Cannot /);
-    expect(error.message).toContain("State data is frozen: use state.update, or return new values");
+    expect(error.message).toContain(
+      "State data is frozen: to change it, use state.update or return new values",
+    );
     expect(error.nodeName).toBe("change");
     expect(error.cause).toBeInstanceOf(Error);
   });

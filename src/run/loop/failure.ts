@@ -106,7 +106,7 @@ const mutations =
 function mutationHint(error: unknown): string {
   const inner = innermost(error);
   if (!(inner instanceof TypeError) || !mutations.test(messageOf(inner))) return "";
-  return ". State data is frozen: use state.update, or return new values";
+  return ". State data is frozen: to change it, use state.update or return new values";
 }
 
 /** The error for the caller if no run was in progress. */
