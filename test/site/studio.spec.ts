@@ -789,7 +789,7 @@ test("the figures have plots of each graph", async () => {
       "Runs a day",
       "Failure rate",
       "Cost a day",
-      "Dearest nodes",
+      "Most expensive nodes",
       "Where runs failed",
     ]) {
       await page.getByRole("figure", { name: title }).first().waitFor();

@@ -98,7 +98,7 @@ function GraphPlots({ figures }: { readonly figures: GraphFigures }): JSX.Elemen
         )}
         {dearest.some((node) => node.costUsd > 0) && (
           <ValuePlot
-            title="Dearest nodes"
+            title="Most expensive nodes"
             values={dearest.map((node) => ({ label: node.node, value: node.costUsd }))}
             format={money}
           />
