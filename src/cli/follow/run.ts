@@ -1,5 +1,5 @@
-import { setTimeout as wait } from "node:timers/promises";
 import type { CheckpointStore, HistoryEntry } from "../../checkpoint/store.js";
+import { sleep } from "../../clock.js";
 import { isWaymarkError } from "../../errors.js";
 import { isLastLine, type LogLine, LogReader } from "../../observers/event-log/reader.js";
 import type { LogPlace } from "../../observers/run-files.js";
@@ -59,7 +59,7 @@ export class RunTail {
       events.push(...((await this.#events?.lines()) ?? []));
       this.#last = events.at(-1) ?? this.#last;
       if (!isOver || this.#last === undefined || isLastLine(this.#last)) break;
-      await wait(PAUSE);
+      await sleep(PAUSE);
     }
     return events;
   }
