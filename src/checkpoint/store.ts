@@ -367,6 +367,18 @@ export function opened<S extends CheckpointStore | undefined>(
     : store.open();
 }
 
+/** The claim of a run in a store without claims, where everybody has it: of two writers, one gets a conflict. */
+export const unclaimed: Claim = { release: async () => {} };
+
+/** Claims a run as the store's `claim` does, if it has one; `undefined` if a live process holds the run. */
+export async function claimIfAble(
+  store: CheckpointStore,
+  runId: string,
+  options?: ClaimOptions,
+): Promise<Claim | undefined> {
+  return store.claim === undefined ? unclaimed : store.claim(runId, options);
+}
+
 /** Whether the newest checkpoint was asked for. */
 export function isNewest({ step, checkpointId }: CheckpointAt): boolean {
   return step === undefined && checkpointId === undefined;

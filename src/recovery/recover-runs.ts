@@ -1,14 +1,16 @@
 import {
   type CheckpointStore,
   type Claim,
+  claimIfAble,
   isCheckpointStore,
   opened,
   summarize,
 } from "../checkpoint/store.js";
 import { after, unlessLate } from "../clock.js";
 import { abortWith, mapLimit, unlessAborted } from "../concurrency.js";
-import { ConfigError, ExecutionError, isWaymarkError, show } from "../errors.js";
+import { ExecutionError, isWaymarkError, show } from "../errors.js";
 import { abortSignal, check, checkOptions, flag, integer, timeLimit } from "../options.js";
+import { graphsByName } from "../run/graphs.js";
 import type { RecoveryAttempt } from "../run/runner.js";
 import type { AnyGraph } from "../run/state-graph.js";
 import type { RunStatus } from "../state/record.js";
@@ -94,7 +96,7 @@ const unfinished: readonly RunStatus[] = ["pending", "in_progress", "failed"];
  */
 export async function recoverRuns(options: RecoverOptions): Promise<RunRecovery[]> {
   checkRecoverOptions(options);
-  const graphs = byName(options.graphs);
+  const graphs = graphsByName("options.graphs", options.graphs);
   const { store: given, concurrency = 4 } = options;
   const store = await opened(typeof given === "string" ? getCheckpointStore(given) : given);
   const runs = await findRuns(store);
@@ -106,9 +108,13 @@ function checkRecoverOptions(options: RecoverOptions): void {
     "a CheckpointStore, or the name of one",
     (value) => typeof value === "string" || isCheckpointStore(value),
   );
+  const graphs = check(
+    "the graphs to recover",
+    (value) => typeof value === "object" && value !== null,
+  );
   checkOptions("options", options, {
     store,
-    graphs: () => {},
+    graphs,
     maxAttempts: integer(1, true),
     timeoutMs: timeLimit,
     fallbackToPrevious: flag,
@@ -116,28 +122,7 @@ function checkRecoverOptions(options: RecoverOptions): void {
     signal: abortSignal,
   });
   store("options.store", options.store);
-}
-
-/** The graphs by name, and by the keys they were given under. */
-function byName(graphs: RecoverOptions["graphs"]): ReadonlyMap<string, AnyGraph> {
-  const found = new Map<string, AnyGraph>();
-  if (typeof graphs !== "object" || graphs === null) {
-    throw new ConfigError("options.graphs", `must be the graphs to recover; got ${show(graphs)}`);
-  }
-  for (const [key, graph] of Object.entries<AnyGraph>({ ...graphs })) {
-    const option = `options.graphs.${key}`;
-    if (typeof graph?.recover !== "function") {
-      throw new ConfigError(option, `must be a StateGraph; got ${show(graph)}`);
-    }
-    for (const name of Array.isArray(graphs) ? [graph.name] : [graph.name, key]) {
-      if ((found.get(name) ?? graph) !== graph) {
-        const problem = `is the second graph named ${show(name)}: give each its own config.name`;
-        throw new ConfigError(option, problem);
-      }
-      found.set(name, graph);
-    }
-  }
-  return found;
+  graphs("options.graphs", options.graphs);
 }
 
 interface FoundRun {
@@ -177,16 +162,13 @@ async function recover(
   if (options.signal?.aborted) return skipped("the recovery was cancelled");
   let claim: Claim | undefined;
   try {
-    claim = store.claim === undefined ? unclaimed : await store.claim(runId);
+    claim = await claimIfAble(store, runId);
   } catch (error) {
     return skipped("it can't be claimed", error);
   }
   if (claim === undefined) return skipped("a live process is working on it");
   return { runId, graph: name, ...(await recoverClaimed(graph, runId, claim, options)) };
 }
-
-/** For stores without claims: if two processes recover a run, one gets a conflict. */
-const unclaimed: Claim = { release: async () => {} };
 
 /** What is known of an attempt while it is under way. */
 type Attempt = Pick<RecoveryAttempt<object>, "count" | "isLast" | "fellBack" | "end">;

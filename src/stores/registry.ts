@@ -4,6 +4,7 @@ import {
   methodNames,
   opened,
   storeMethods,
+  unclaimed,
 } from "../checkpoint/store.js";
 import { ConfigError, show } from "../errors.js";
 import { text } from "../options.js";
@@ -94,7 +95,7 @@ const nothing = async (): Promise<undefined> => undefined;
 
 /** What is true of a store that lacks a method. Without an entry here, a call of the method is an error. */
 const withoutMethod: Partial<CheckpointStore> = {
-  claim: async () => ({ release: async () => {} }),
+  claim: async () => unclaimed,
   holder: nothing,
   unreadable: async () => [],
   saveTopology: nothing,

@@ -1,11 +1,12 @@
 import { type CheckpointStore, isCheckpointStore } from "../checkpoint/store.js";
 import { checkRedaction, type Redaction as Patterns } from "../codecs/patterns.js";
-import { ConfigError, show } from "../errors.js";
+import { ConfigError } from "../errors.js";
 import { checkObserver, type Observer } from "../events.js";
 import { checkLogPlace, type LogPlace } from "../observers/run-files.js";
 import { callable, check, checkOptions, flag, integer, string, strings, text } from "../options.js";
 import { Redaction } from "../report/redaction.js";
-import { type AnyGraph, StateGraph } from "../run/state-graph.js";
+import { graphsByName } from "../run/graphs.js";
+import type { AnyGraph } from "../run/state-graph.js";
 import { hidePassword } from "../stores/address.js";
 import { getCheckpointStore } from "../stores/registry.js";
 import type { Client } from "../worker/client.js";
@@ -87,20 +88,8 @@ export function resolveStudioOptions(options: StudioOptions): StudioSettings {
   return {
     store: typeof store === "string" ? getCheckpointStore(store) : store,
     name: name ?? (typeof store === "string" ? hidePassword(store) : store.constructor.name),
-    graphs: byName(options.graphs ?? []),
+    graphs: graphsByName("options.graphs", options.graphs ?? []),
     redaction: new Redaction(options.redact),
     ...{ client, readOnly, log, observer, pollMs },
   };
-}
-
-function byName(graphs: NonNullable<StudioOptions["graphs"]>): Map<string, AnyGraph> {
-  const found = new Map<string, AnyGraph>();
-  for (const [key, graph] of Object.entries<AnyGraph>({ ...graphs })) {
-    if (!(graph instanceof StateGraph)) {
-      throw new ConfigError(`options.graphs.${key}`, `must be a StateGraph; got ${show(graph)}`);
-    }
-    if (!Array.isArray(graphs)) found.set(key, graph);
-    found.set(graph.name, graph);
-  }
-  return found;
 }

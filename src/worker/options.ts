@@ -12,7 +12,8 @@ import {
   integer,
   integerFrom,
 } from "../options.js";
-import { type AnyGraph, StateGraph } from "../run/state-graph.js";
+import { graphsByName } from "../run/graphs.js";
+import type { AnyGraph } from "../run/state-graph.js";
 import type { QueueConnection } from "./connection.js";
 import { queueName } from "./job.js";
 
@@ -151,18 +152,10 @@ function checkGraphs(name: string, graphs: unknown): void {
   if (!Array.isArray(graphs) || graphs.length === 0) {
     throw new ConfigError(name, `must be an array of one graph or more; got ${show(graphs)}`);
   }
-  const names = new Set<string>();
-  for (const [index, graph] of graphs.entries()) {
-    const option = `${name}[${index}]`;
-    if (!(graph instanceof StateGraph)) {
-      throw new ConfigError(option, `must be a StateGraph; got ${show(graph)}`);
-    }
-    if (names.has(graph.name)) {
-      const problem = `is the second graph named ${show(graph.name)}: give each its own config.name`;
-      throw new ConfigError(option, problem);
-    }
-    names.add(graph.name);
-    queueName(graph.name);
+  const again = graphs.findIndex((graph, index) => graphs.indexOf(graph) < index);
+  if (again !== -1) throw new ConfigError(`${name}[${again}]`, "was given before");
+  for (const [graphName, graph] of graphsByName(name, graphs)) {
+    queueName(graphName);
     graph.validate();
   }
 }

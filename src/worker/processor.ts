@@ -1,4 +1,4 @@
-import type { Claim } from "../checkpoint/store.js";
+import { type Claim, claimIfAble } from "../checkpoint/store.js";
 import { now } from "../clock.js";
 import { isWaymarkError, messageOf } from "../errors.js";
 import { random } from "../random.js";
@@ -91,7 +91,7 @@ export class RunProcessor {
     active.set(runId, run);
     let outcome: Outcome;
     try {
-      const claim = store.claim === undefined ? free : await store.claim(runId, { ttl });
+      const claim = await claimIfAble(store, runId, { ttl });
       outcome = claim === undefined ? { kind: "elsewhere" } : await this.#advance(job, run, claim);
     } finally {
       active.delete(runId);
@@ -175,9 +175,6 @@ export class RunProcessor {
     await job.updateData({ ...rest, refused: toKept(refused) });
   }
 }
-
-/** The claim in a store without claims. */
-const free: Claim = { release: async () => {} };
 
 function failureOf(error: unknown): NonNullable<JobData["failure"]> {
   const failure = { name: toKept(errorName(error)), message: toKept(messageOf(error)) };

@@ -11,7 +11,7 @@ describe("options", () => {
     [{ store: 7, graphs: [] }, "options.store"],
     [{ store: "nowhere", graphs: [] }, "store"],
     [{ store: "memory" }, "options.graphs"],
-    [{ store: "memory", graphs: [{}] }, "options.graphs.0"],
+    [{ store: "memory", graphs: [{}] }, "options.graphs[0]"],
     [{ store: "memory", graphs: { a: null } }, "options.graphs.a"],
     [{ store: "memory", graphs: [], maxAttempts: 0 }, "options.maxAttempts"],
     [{ store: "memory", graphs: [], timeoutMs: 0 }, "options.timeoutMs"],

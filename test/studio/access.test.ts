@@ -234,7 +234,7 @@ test.each([
   [{ token: "short" }, "options.token"],
   [{ auth: true }, "options.auth"],
   [{ hosts: "localhost" }, "options.hosts"],
-  [{ graphs: ["article"] }, "options.graphs.0"],
+  [{ graphs: ["article"] }, "options.graphs[0]"],
   [{ client: {} }, "options.client"],
   [{ basePath: "studio" }, "options.basePath"],
   [{ pollMs: 1 }, "options.pollMs"],
