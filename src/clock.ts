@@ -147,6 +147,13 @@ export async function unlessLate<T, L>(
   }
 }
 
+/** The error of an action that took too long. */
+export function timeoutError(action: string, ms: number): Error {
+  const error = new Error(`${action} took longer than its timeout of ${ms} ms`);
+  error.name = "TimeoutError";
+  return error;
+}
+
 /** Installs another clock; returns a function that restores the previous one. */
 export function useClock(clock: Clock): () => void {
   const before = current;

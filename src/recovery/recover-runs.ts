@@ -6,7 +6,7 @@ import {
   opened,
   summarize,
 } from "../checkpoint/store.js";
-import { after, unlessLate } from "../clock.js";
+import { after, timeoutError, unlessLate } from "../clock.js";
 import { abortWith, mapLimit, unlessAborted } from "../concurrency.js";
 import { ExecutionError, isWaymarkError, show } from "../errors.js";
 import { abortSignal, check, checkOptions, flag, integer, timeLimit } from "../options.js";
@@ -190,8 +190,7 @@ async function recoverClaimed(
   { signal, maxAttempts = 3, timeoutMs = 300_000, fallbackToPrevious = false }: RecoverOptions,
 ): Promise<Omit<RunRecovery, "runId" | "graph">> {
   const policy = { maxAttempts, fallsBack: fallbackToPrevious, leavesForks: true };
-  const overdue = new Error(`the recovery took longer than its timeout of ${timeoutMs} ms`);
-  overdue.name = "TimeoutError";
+  const overdue = timeoutError("the recovery", timeoutMs);
   const controller = new AbortController();
   const stop = controller.signal;
   const ignore = abortWith(controller, signal);

@@ -58,6 +58,16 @@ describe("a node may return", () => {
   });
 });
 
+test("a result that is refused is reported as the error of its node, without a cause", async () => {
+  const graph = around(() => 7 as never);
+  const reported: unknown[] = [];
+  graph.on("node.complete", ({ data }) => reported.push(data));
+  const error = await rejection(graph.execute(State.create<Loose>({})), ExecutionError);
+  expect(reported).toEqual([
+    { node: "make", step: 0, durationMs: expect.any(Number), error: error.message },
+  ]);
+});
+
 test.each<[what: string, value: unknown, says: string]>([
   ["nothing", undefined, "got undefined"],
   ["null", null, "got null"],

@@ -222,11 +222,10 @@ export class RunEvents<D extends object> {
   }
 
   nodeFailed(
-    { node, message: error }: Failure<D>,
+    { node, message: error, cause }: Failure<D>,
     step: number,
     startedAt: string,
     [before, after]: readonly [Ledger, Ledger],
-    cause: unknown,
   ): void {
     const durationMs = msBetween(startedAt, isoNow());
     const data = { node, step, durationMs, error, cause };

@@ -335,7 +335,7 @@ export class RunLoop<D extends object> {
     const failure = isStop(cause, this.#control)
       ? aborted(left, name, cause)
       : nodeFailed(visit.failed(left), name, cause);
-    this.#events.nodeFailed(failure, step, startedAt, [ledgerBefore, visit.ledger], cause);
+    this.#events.nodeFailed(failure, step, startedAt, [ledgerBefore, visit.ledger]);
     throw failure;
   }
 

@@ -1,4 +1,4 @@
-import { unlessLate } from "../../clock.js";
+import { timeoutError, unlessLate } from "../../clock.js";
 import { abortWith } from "../../concurrency.js";
 import {
   ExecutionError,
@@ -171,8 +171,7 @@ export async function within<T>(
   const controller = new AbortController();
   const unlink = abortWith(controller, outer);
   const late = (): never => {
-    const error = new Error(`${what} took longer than its timeout of ${ms} ms`);
-    error.name = "TimeoutError";
+    const error = timeoutError(what, ms);
     controller.abort(error);
     throw error;
   };
