@@ -33,6 +33,11 @@ export interface WaymarkEvent<T extends EventType = EventType> {
 /** Any event, as a union that narrows on `type`. */
 export type AnyEvent = { [T in EventType]: WaymarkEvent<T> }[EventType];
 
+/** Whether an event is the last of a run, until it is resumed. */
+export function isRunEnd({ type }: { readonly type: string }): boolean {
+  return type === "graph.complete" || type === "graph.fail" || type === "graph.pause";
+}
+
 /** Handles one event type. Its return value is ignored; a rejected promise is reported. */
 export type EventHandler<T extends EventType | "*"> = (
   event: T extends EventType ? WaymarkEvent<T> : AnyEvent,

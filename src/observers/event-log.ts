@@ -5,14 +5,13 @@
  */
 import { isoNow } from "../clock.js";
 import { checkRedaction, type Redaction } from "../codecs/redact.js";
-import type { AnyEvent, EventTail } from "../events.js";
+import { type AnyEvent, type EventTail, isRunEnd } from "../events.js";
 import { callable, checkOptions, integer } from "../options.js";
 import { AppendFile } from "./append-file.js";
-import { mendLines, repairLines, rotation } from "./event-log/files.js";
 import { Lines } from "./event-log/lines.js";
-import { LOG_FILE } from "./event-log/reader.js";
-import { LogTail } from "./event-log/tail.js";
-import { isEnd } from "./event-log/trace.js";
+import { mendLines, repairLines, rotation } from "./log/files.js";
+import { LOG_FILE } from "./log/reader.js";
+import { LogTail } from "./log/tail.js";
 import {
   checkPlace,
   FileObserver,
@@ -22,7 +21,7 @@ import {
 } from "./run-files.js";
 
 export type { Redaction } from "../codecs/redact.js";
-export { type LogLine, readEventLog } from "./event-log/reader.js";
+export { type LogLine, readEventLog } from "./log/reader.js";
 export type { FileObserverOptions, LogPlace } from "./run-files.js";
 
 /** How {@link eventLog} writes. */
@@ -125,7 +124,7 @@ class JsonLog extends FileObserver<AppendFile> implements EventLog {
     const line = this.#lines.line(event);
     const { runId, rootRunId = runId } = event;
     if (this.#filter?.(event) !== false) this.fileOf(rootRunId).append(line);
-    if (isEnd(event) && event.path === undefined) this.ended(runId);
+    if (isRunEnd(event) && event.path === undefined) this.ended(runId);
   }
 
   tail(runId: string, from: "start" | "now"): EventTail {

@@ -3,10 +3,9 @@
  *
  * @packageDocumentation
  */
-import type { AnyEvent, WaymarkEvent } from "../events.js";
+import { type AnyEvent, isRunEnd, type WaymarkEvent } from "../events.js";
 import { checkOptions } from "../options.js";
 import { AppendFile } from "./append-file.js";
-import { isEnd } from "./event-log/trace.js";
 import { PROGRESS_FILE, readSections, section, sectionKey } from "./markdown/sections.js";
 import {
   checkPlace,
@@ -84,7 +83,7 @@ class Progress extends FileObserver<Document> implements MarkdownProgress {
     const { type, runId, rootRunId = runId } = event;
     if (type === "progress") {
       this.fileOf(rootRunId).add(event, this.#count(runId, event.data.title));
-    } else if (isEnd(event)) {
+    } else if (isRunEnd(event)) {
       this.#written.delete(runId);
       if (event.path === undefined) this.ended(runId);
     } else if (type === "node.start" || type === "node.retry") {

@@ -1,7 +1,7 @@
 import { rm, rmdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import { logFiles } from "./event-log/files.js";
-import { LOG_FILE } from "./event-log/reader.js";
+import { logFiles } from "./log/files.js";
+import { LOG_FILE } from "./log/reader.js";
 import { PROGRESS_FILE } from "./markdown/sections.js";
 import { type LogPlace, runPath } from "./run-files.js";
 

@@ -8,7 +8,7 @@ import { atChecks } from "../checkpoint/arguments.js";
 import { type CheckpointStore, isCheckpointStore, isNewest } from "../checkpoint/store.js";
 import { msBetween } from "../clock.js";
 import { CheckpointNotFoundError, ConfigError, isWaymarkError } from "../errors.js";
-import { type LogLine, readEventLog } from "../observers/event-log/reader.js";
+import { type LogLine, readEventLog } from "../observers/log/reader.js";
 import { checkLogPlace, type LogPlace } from "../observers/run-files.js";
 import { check, checkOptions, checkRunId } from "../options.js";
 import { progressOf } from "../state/derive.js";

@@ -7,7 +7,7 @@ import {
 import { type Redaction as Patterns, Secrets } from "../codecs/patterns.js";
 import { redactor } from "../codecs/redact.js";
 import { redactState } from "../codecs/redact-state.js";
-import type { LogLine } from "../observers/event-log/reader.js";
+import type { LogLine } from "../observers/log/reader.js";
 import type { StateJSON } from "../state/json.js";
 import { defined } from "../state/shape.js";
 import { State } from "../state/state.js";

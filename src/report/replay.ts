@@ -1,4 +1,4 @@
-import type { LogLine } from "../observers/event-log/reader.js";
+import type { LogLine } from "../observers/log/reader.js";
 import { Ledger, type Usage, type UsageTotals } from "../state/ledger.js";
 import type { RunStatus } from "../state/record.js";
 import type { ReportError } from "./record.js";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { CheckpointNotFoundError } from "../errors.js";
 import type { Audit } from "../event-map.js";
-import { type LogLine, type LogPosition, LogReader } from "../observers/event-log/reader.js";
+import { type LogLine, type LogPosition, LogReader } from "../observers/log/reader.js";
 import { changesBetween } from "../report/changes.js";
 import type { StateJSON } from "../state/json.js";
 import type { State } from "../state/state.js";

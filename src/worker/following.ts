@@ -2,7 +2,7 @@ import type { CheckpointStore } from "../checkpoint/store.js";
 import { sleep } from "../clock.js";
 import { unlessAborted } from "../concurrency.js";
 import type { AnyEvent } from "../events.js";
-import { LogTail } from "../observers/event-log/tail.js";
+import { LogTail } from "../observers/log/tail.js";
 import type { LogPlace } from "../observers/run-files.js";
 import type { Beginning } from "../run/handles/source.js";
 import { lastEvent, stepEvent } from "../run/handles/step-events.js";

@@ -29,7 +29,7 @@ export const command: Command = {
     if (place === undefined)
       throw missing("this store has no folder for logs", "name it: --log FOLDER");
     const [{ isLastLine, LogReader }, { Interrupts }] = await Promise.all([
-      import("../../observers/event-log/reader.js"),
+      import("../../observers/log/reader.js"),
       import("../execution/interrupts.js"),
     ]);
     const given = values.argument(0);

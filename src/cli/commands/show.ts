@@ -76,7 +76,7 @@ async function logged(
     return await findRun(opened, given);
   } catch (error) {
     if (log === undefined) throw error;
-    const { readEventLog } = await import("../../observers/event-log/reader.js");
+    const { readEventLog } = await import("../../observers/log/reader.js");
     for await (const _line of readEventLog(log, given)) return { runId: given, at: {} };
     throw error;
   }

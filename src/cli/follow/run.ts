@@ -1,7 +1,7 @@
 import type { CheckpointStore, HistoryEntry } from "../../checkpoint/store.js";
 import { sleep } from "../../clock.js";
 import { isWaymarkError } from "../../errors.js";
-import { isLastLine, type LogLine, LogReader } from "../../observers/event-log/reader.js";
+import { isLastLine, type LogLine, LogReader } from "../../observers/log/reader.js";
 import type { LogPlace } from "../../observers/run-files.js";
 import { count } from "../output/units.js";
 import { isLive } from "../store/live.js";

@@ -1,4 +1,4 @@
-import type { LogLine } from "../../observers/event-log/reader.js";
+import type { LogLine } from "../../observers/log/reader.js";
 import type { Look, Paint } from "./style.js";
 import { cut, plain, toJson } from "./text.js";
 

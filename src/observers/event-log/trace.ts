@@ -1,4 +1,4 @@
-import type { AnyEvent } from "../../events.js";
+import { type AnyEvent, isRunEnd } from "../../events.js";
 
 /** Where in its run an event happened. */
 export interface EventPlace {
@@ -33,7 +33,7 @@ export class Trace {
   place(event: AnyEvent): EventPlace {
     const trail = this.#trail(event.runId);
     move(trail, event);
-    if (isEnd(event)) this.#trails.delete(event.runId);
+    if (isRunEnd(event)) this.#trails.delete(event.runId);
     return trail.current;
   }
 
@@ -46,11 +46,6 @@ export class Trace {
     this.#trails.set(runId, trail);
     return trail;
   }
-}
-
-/** Whether an event is the last of a run, until it is resumed. */
-export function isEnd({ type }: { readonly type: string }): boolean {
-  return type === "graph.complete" || type === "graph.fail" || type === "graph.pause";
 }
 
 /** A step's id: its node, and how many steps completed before it. */

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { ConfigError } from "waymark";
-import { LogReader } from "../../../src/observers/event-log/reader.js";
 import { eventLog, readEventLog } from "../../../src/observers/event-log.js";
+import { LogReader } from "../../../src/observers/log/reader.js";
 import { event } from "../events.js";
 
 const folder = mkdtempSync(join(tmpdir(), "waymark-reader-"));

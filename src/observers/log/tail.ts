@@ -1,8 +1,7 @@
 import { sleep } from "../../clock.js";
-import type { AnyEvent, EventTail } from "../../events.js";
+import { type AnyEvent, type EventTail, isRunEnd } from "../../events.js";
 import type { LogPlace } from "../run-files.js";
 import { type LogLine, LogReader } from "./reader.js";
-import { isEnd } from "./trace.js";
 
 /** How often, and how many milliseconds apart, to look for the last event of a run that has stopped. */
 const TRIES = 20;
@@ -76,7 +75,7 @@ export class LogTail implements EventTail {
     const { type, timestamp } = event;
     const isFirst = type === "graph.start" && !event.data.resumed;
     const isDone = type === "node.complete" && event.data.error === undefined;
-    if (isEnd(event)) this.#end = event;
+    if (isRunEnd(event)) this.#end = event;
     else if (type === "graph.start") this.#end = undefined;
     const step = stepOf(event) ?? -1;
     yield* this.#missing(isDone || isFirst ? step - 1 : step, timestamp);

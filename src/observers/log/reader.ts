@@ -1,8 +1,8 @@
 import { type FileHandle, open } from "node:fs/promises";
+import { isRunEnd } from "../../events.js";
 import { text } from "../../options.js";
 import { checkLogPlace, type LogPlace, runPath } from "../run-files.js";
 import { endOfLines, NEWLINE, partsBefore, START } from "./files.js";
-import { isEnd } from "./trace.js";
 
 /** The name of a run's log. */
 export const LOG_FILE = "events.jsonl";
@@ -147,7 +147,7 @@ export class LogReader {
 
 /** Whether a line is the last of its run, for now. */
 export function isLastLine({ event, path }: LogLine): boolean {
-  return path === undefined && isEnd({ type: event });
+  return path === undefined && isRunEnd({ type: event });
 }
 
 async function openIfThere(path: string): Promise<FileHandle | undefined> {
