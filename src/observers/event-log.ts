@@ -10,13 +10,13 @@ import { callable, checkOptions, integer } from "../options.js";
 import { AppendFile } from "./append-file.js";
 import { Lines } from "./event-log/lines.js";
 import { mendLines, repairLines, rotation } from "./log/files.js";
-import { LOG_FILE } from "./log/reader.js";
 import { LogTail } from "./log/tail.js";
 import {
   checkPlace,
   FileObserver,
   type FileObserverOptions,
   fileObserverChecks,
+  LOG_FILE,
   type LogPlace,
 } from "./run-files.js";
 

@@ -6,7 +6,7 @@
 import { type AnyEvent, isRunEnd, type WaymarkEvent } from "../events.js";
 import { checkOptions } from "../options.js";
 import { AppendFile } from "./append-file.js";
-import { PROGRESS_FILE, readSections, section, sectionKey } from "./markdown/sections.js";
+import { readSections, section, sectionKey } from "./markdown/sections.js";
 import {
   checkPlace,
   FileObserver,
@@ -14,6 +14,7 @@ import {
   type FileSetting,
   fileObserverChecks,
   type LogPlace,
+  PROGRESS_FILE,
 } from "./run-files.js";
 
 export type { FileObserverOptions, LogPlace } from "./run-files.js";

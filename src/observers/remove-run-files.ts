@@ -1,9 +1,7 @@
 import { rm, rmdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { logFiles } from "./log/files.js";
-import { LOG_FILE } from "./log/reader.js";
-import { PROGRESS_FILE } from "./markdown/sections.js";
-import { type LogPlace, runPath } from "./run-files.js";
+import { LOG_FILE, type LogPlace, PROGRESS_FILE, runPath } from "./run-files.js";
 
 /** Removes the log and the progress file of a run. A file that several runs share stays. */
 export async function removeRunFiles(place: LogPlace | undefined, runId: string): Promise<void> {

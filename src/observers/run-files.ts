@@ -4,6 +4,11 @@ import type { AnyEvent } from "../events.js";
 import { type Check, callable, checkOptions, integer, text } from "../options.js";
 import { folderName } from "../stores/disk/layout.js";
 
+/** The name of a run's log, in the run's folder. */
+export const LOG_FILE = "events.jsonl";
+/** The name of a run's report, in the run's folder. */
+export const PROGRESS_FILE = "progress.md";
+
 /** Where logs are: in a folder for each run, or in one file for all. */
 export type LogPlace =
   | {

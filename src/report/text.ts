@@ -1,4 +1,4 @@
-import { inline } from "../observers/markdown/text.js";
+import { inline } from "../observers/markdown-text.js";
 import type { UsageTotals } from "../state/ledger.js";
 import type { RunReport, StepReport } from "./record.js";
 

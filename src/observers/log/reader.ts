@@ -1,11 +1,8 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { isRunEnd } from "../../events.js";
 import { text } from "../../options.js";
-import { checkLogPlace, type LogPlace, runPath } from "../run-files.js";
+import { checkLogPlace, LOG_FILE, type LogPlace, runPath } from "../run-files.js";
 import { endOfLines, NEWLINE, partsBefore, START } from "./files.js";
-
-/** The name of a run's log. */
-export const LOG_FILE = "events.jsonl";
 
 /** One line of a log, as {@link readEventLog} yields it. */
 export interface LogLine {

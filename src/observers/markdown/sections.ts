@@ -1,11 +1,8 @@
 import { createHash } from "node:crypto";
 import { readSync } from "node:fs";
 import type { WaymarkEvent } from "../../events.js";
+import { block, inline, source } from "../markdown-text.js";
 import { overwrite, tornSize } from "../torn.js";
-import { block, inline, source } from "./text.js";
-
-/** The name of a run's report, in the run's folder. */
-export const PROGRESS_FILE = "progress.md";
 
 // Text from nodes never contains these: the start of a comment is escaped in it.
 const OPEN = "<!-- waymark:";
