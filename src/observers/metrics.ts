@@ -8,12 +8,12 @@ import type { AnyEvent, WaymarkEvent } from "../events.js";
 import { checkOptions, integer } from "../options.js";
 import { Ledger } from "../state/ledger.js";
 import { dispatch, type Handlers } from "./dispatch.js";
-import { Histogram } from "./metrics/histogram.js";
+import { Histogram } from "./histogram.js";
 import { Rate } from "./metrics/rate.js";
 import { type MetricsSnapshot, type NodeMetrics, toPrometheus } from "./metrics/snapshot.js";
 import { StorageUse } from "./metrics/storage.js";
 
-export type { HistogramBucket, HistogramSnapshot } from "./metrics/histogram.js";
+export type { HistogramBucket, HistogramSnapshot } from "./histogram.js";
 export type { MetricsSnapshot, NodeMetrics } from "./metrics/snapshot.js";
 
 /** Options of {@link metrics}. They bound the memory it uses. */

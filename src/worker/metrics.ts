@@ -1,6 +1,6 @@
 import type { CheckpointStore } from "../checkpoint/store.js";
 import { isWaymarkError, messageOf } from "../errors.js";
-import { Exposition } from "../observers/metrics/exposition.js";
+import { Exposition } from "../observers/exposition.js";
 import { inTime } from "./backend.js";
 import type { QueueWorker, RunQueue } from "./engine.js";
 

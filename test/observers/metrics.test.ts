@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type AnyEvent, MemoryStore, State, StateGraph } from "../../src/index.js";
-import { Histogram } from "../../src/observers/metrics/histogram.js";
+import { Histogram } from "../../src/observers/histogram.js";
 import { StorageUse } from "../../src/observers/metrics/storage.js";
 import { metrics } from "../../src/observers/metrics.js";
 import { useFakeClock } from "../../src/testing/fake-clock.js";

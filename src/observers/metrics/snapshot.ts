@@ -1,7 +1,7 @@
 import type { EventMap } from "../../event-map.js";
 import type { UsageTotals } from "../../state/ledger.js";
-import { Exposition } from "./exposition.js";
-import type { HistogramSnapshot } from "./histogram.js";
+import { Exposition } from "../exposition.js";
+import type { HistogramSnapshot } from "../histogram.js";
 
 /** Metrics of one node. */
 export interface NodeMetrics {
