@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import type { IQueueBackend } from "bullmq";
 import { sleep } from "../clock.js";
 import { ConfigError } from "../errors.js";
-import { failures, isTimeout } from "../stores/postgres/failure.js";
+import { failures, isTimeout } from "../stores/postgres-failure.js";
 import { asked, type BackendFactory, type BullMQ, bound, GRACE, inTime } from "./backend.js";
 import type { CheckedConnection } from "./connection.js";
 

@@ -9,6 +9,7 @@ import type {
 import { moment } from "../../clock.js";
 import { Batcher } from "../../concurrency.js";
 import { type LeaseKeeper, Leases } from "../leases.js";
+import { isRefused } from "../postgres-failure.js";
 import {
   headOf,
   SqlBackend,
@@ -18,7 +19,6 @@ import {
 } from "../sql/backend.js";
 import { runIdIn, toColumn } from "../sql/text.js";
 import type { Connection } from "./connection.js";
-import { isRefused } from "./failure.js";
 import { quoted } from "./schema.js";
 import {
   arrayOf,

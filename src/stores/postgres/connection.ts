@@ -1,8 +1,8 @@
+import { failures } from "../postgres-failure.js";
 import { ServerConnection } from "../server.js";
 import type { SqlRow, Statement } from "../sql/backend.js";
 import { type ConnectionSettings, connect, withoutAddress } from "./connect.js";
 import type { Database, Session } from "./database.js";
-import { failures } from "./failure.js";
 import { migrate, versionOf } from "./schema.js";
 
 /** The database of a store, migrated when it is opened; `undefined` without tables, if none may be created. */

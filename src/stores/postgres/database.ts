@@ -1,7 +1,7 @@
 import { ConfigError } from "../../errors.js";
+import { isTimeout, noAnswer } from "../postgres-failure.js";
 import { answeredWithin, listenTo } from "../server.js";
 import type { SqlRow, Statement } from "../sql/backend.js";
-import { isTimeout, noAnswer } from "./failure.js";
 
 /** The `query` method of pg and PGlite. */
 export interface PostgresQueryable {

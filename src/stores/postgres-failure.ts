@@ -1,6 +1,6 @@
-import { BackendError } from "../../checkpoint/records/backend.js";
-import { messageOf, systemCode, withHint } from "../../errors.js";
-import { type FailureKind, type Failures, NO_CONNECTION } from "../server.js";
+import { BackendError } from "../checkpoint/records/backend.js";
+import { messageOf, systemCode, withHint } from "../errors.js";
+import { type FailureKind, type Failures, NO_CONNECTION } from "./server.js";
 
 /** The connection broke, perhaps after the statement was executed. */
 const BROKEN = new Set([
