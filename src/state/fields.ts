@@ -17,8 +17,7 @@ import {
   word,
   writeField,
 } from "./kinds.js";
-import { contents } from "./ledger/contents.js";
-import { Ledger, type LedgerJSON } from "./ledger.js";
+import { contents, Ledger, type LedgerJSON } from "./ledger.js";
 import {
   type AnyField,
   everywhere,

@@ -39,7 +39,8 @@ import { defined, mapped, ownOf, sameFields } from "./shape.js";
 
 export type * from "./ledger/entries.js";
 export type * from "./ledger/usage.js";
-export type { LedgerDropped, LedgerJSON, LedgerLimits };
+export { tally, usageOf } from "./ledger/usage.js";
+export { contents, type LedgerDropped, type LedgerJSON, type LedgerLimits };
 
 // Not a static field: the compiler would emit `new _a()` before `_a` is assigned.
 let shared: Ledger | undefined;

@@ -13,7 +13,7 @@ import {
   text,
   time,
 } from "./kinds.js";
-import { tally, type Usage, type UsageTotals, usageOf } from "./ledger/usage.js";
+import { tally, type Usage, type UsageTotals, usageOf } from "./ledger.js";
 
 /** A node that completed. */
 export interface StepRecord {
