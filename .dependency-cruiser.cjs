@@ -1,6 +1,9 @@
-// The floors of the house. Each part of src/ names what it may import beside itself; all else is
-// refused, so a new folder has to be put on a floor here before anything can use it.
-const ground = [
+const { readdirSync } = require("node:fs");
+const { join } = require("node:path");
+
+// The layers. Each part of src/ names what it may import beside itself; all else is refused, so a
+// new folder has to be put into a layer here before anything can use it.
+const base = [
   "errors",
   "usage",
   "event-map",
@@ -13,32 +16,32 @@ const ground = [
   "call-scope",
   "optional-peer",
 ];
-const core = [...ground, "state", "graph", "checkpoint", "stores", "observers", "run"];
+const core = [...base, "state", "graph", "checkpoint", "stores", "observers", "run"];
 
-const floors = {
-  errors: ground,
-  usage: ground,
-  "event-map": ground,
-  events: ground,
-  clock: ground,
-  random: ground,
-  options: ground,
-  warnings: ground,
-  concurrency: ground,
-  "call-scope": ground,
-  "optional-peer": ground,
-  state: ground,
-  graph: [...ground, "state"],
-  codecs: [...ground, "state"],
-  checkpoint: [...ground, "state", "codecs", "graph"],
-  stores: [...ground, "state", "checkpoint", "codecs", "graph"],
+const layers = {
+  errors: base,
+  usage: base,
+  "event-map": base,
+  events: base,
+  clock: base,
+  random: base,
+  options: base,
+  warnings: base,
+  concurrency: base,
+  "call-scope": base,
+  "optional-peer": base,
+  state: base,
+  graph: [...base, "state"],
+  codecs: [...base, "state"],
+  checkpoint: [...base, "state", "codecs", "graph"],
+  stores: [...base, "state", "checkpoint", "codecs", "graph"],
   // They see events and nothing of the engine; a log lies beside the checkpoints of its run.
-  observers: [...ground, "state/ledger", "codecs/redact", "stores/disk/layout"],
-  report: [...ground, "state", "checkpoint", "codecs", "observers"],
-  run: [...ground, "state", "graph", "checkpoint", "stores", "observers"],
+  observers: [...base, "state/ledger", "codecs/redact", "stores/disk/layout"],
+  report: [...base, "state", "checkpoint", "codecs", "observers"],
+  run: [...base, "state", "graph", "checkpoint", "stores", "observers"],
   // Of the engine they know what a node may do and how it ends, never the loop or what is saved when.
   nodes: [
-    ...ground,
+    ...base,
     "state",
     "graph",
     "checkpoint/store",
@@ -46,8 +49,8 @@ const floors = {
       (file) => `run/${file}`,
     ),
   ],
-  ai: [...ground, "state/ledger", "graph", "run/pauses"],
-  environment: [...ground, "state"],
+  ai: [...base, "state/ledger", "graph", "run/pauses"],
+  environment: [...base, "state"],
   recovery: core,
   worker: [...core, "codecs", "nodes", "recovery"],
   studio: [...core, "codecs", "nodes/child-store", "report", "worker"],
@@ -56,8 +59,14 @@ const floors = {
   index: [...core, "codecs", "nodes", "recovery"],
 };
 
-/** A part is a folder of src/ or, on the ground floor, one file. */
+/** A part is a folder of src/ or a file there. */
 const inParts = (parts) => `^src/(${parts.join("|")})(/|\\.ts$)`;
+
+// The folders with a file of their name beside them: state/ledger, as there is state/ledger.ts.
+const paths = readdirSync(join(__dirname, "src"), { recursive: true });
+const fronted = paths
+  .filter((path) => paths.includes(`${path}.ts`) || paths.includes(`${path}.tsx`))
+  .map((path) => path.replaceAll("\\", "/"));
 
 // What may use Node. The rest is the core, which must also run in a browser.
 const nodeOnly = [
@@ -70,8 +79,8 @@ const nodeOnly = [
 
 module.exports = {
   forbidden: [
-    ...Object.entries(floors).map(([part, below]) => ({
-      name: `floor-${part}`,
+    ...Object.entries(layers).map(([part, below]) => ({
+      name: `layer-${part}`,
       comment: `src/${part} imports only: ${below.join(", ")}.`,
       severity: "error",
       from: { path: inParts([part]) },
@@ -79,18 +88,17 @@ module.exports = {
     })),
     {
       name: "no-unknown-part",
-      comment: "A new part of src/ needs its floor in .dependency-cruiser.cjs.",
+      comment: "A new part of src/ needs its layer in .dependency-cruiser.cjs.",
       severity: "error",
-      from: { path: "^src/", pathNot: inParts(Object.keys(floors)) },
+      from: { path: "^src/", pathNot: inParts(Object.keys(layers)) },
       to: {},
     },
-    // A file x.ts beside a folder x/ is what the folder offers to the rest.
-    ...["errors", "state/ledger", "stores/mirror", "stores/redis", "stores/sqlite"].map((room) => ({
-      name: `front-${room}`,
-      comment: `What is in src/${room}/ is imported through src/${room}.ts.`,
+    ...fronted.map((folder) => ({
+      name: `front-${folder}`,
+      comment: `What is in src/${folder}/ is imported only by the file of that name beside it.`,
       severity: "error",
-      from: { path: "^src/", pathNot: `^src/(${room.split("/")[0]}|testing)(/|\\.ts$)` },
-      to: { path: `^src/${room}/` },
+      from: { path: "^src/", pathNot: `^src/${folder}(/|\\.tsx?$)` },
+      to: { path: `^src/${folder}/` },
     })),
     {
       name: "no-cycle",
