@@ -36,7 +36,7 @@ const layers = {
   checkpoint: [...base, "state", "codecs", "graph"],
   stores: [...base, "state", "checkpoint", "codecs", "graph"],
   // They see events and nothing of the engine; a log lies beside the checkpoints of its run.
-  observers: [...base, "state/ledger", "codecs/redact", "stores/disk/layout"],
+  observers: [...base, "state/ledger", "state/reasons", "codecs/redact", "stores/disk/layout"],
   report: [...base, "state", "checkpoint", "codecs", "observers"],
   run: [...base, "state", "graph", "checkpoint", "stores", "observers"],
   // Of the engine they know what a node may do and how it ends, never the loop or what is saved when.

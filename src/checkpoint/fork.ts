@@ -1,6 +1,7 @@
 import { isoNow } from "../clock.js";
 import { newId } from "../random.js";
 import { progressOf, withProgress } from "../state/derive.js";
+import { isReason, type Reason } from "../state/reasons.js";
 import type { GraphIdentity, RunStatus } from "../state/record.js";
 import { withDataCopies } from "../state/results.js";
 import { type Patch, recordOf, type State, stateOf } from "../state/state.js";
@@ -39,11 +40,9 @@ export function rolledBack<D extends object>(state: State<D>): State<D> {
   return withProgress(state, { rollback: state.sequence + 1 });
 }
 
-const untilResumed: ReadonlySet<string> = new Set(["fork", "rollback"]);
-
 /** Whether a run was forked or rolled back, and has not been resumed since. */
 export function waitsForResume({ reason }: { readonly reason: string }): boolean {
-  return untilResumed.has(reason);
+  return isReason(reason, "fork", "rollback");
 }
 
 /*
@@ -74,7 +73,7 @@ export async function rollBackRun(
 }
 
 /** A State that waits to be resumed. */
-export function ready<D extends object>(state: State<D>, reason: string): State<D> {
+export function ready<D extends object>(state: State<D>, reason: Reason): State<D> {
   return withProgress(state, {
     status: statusOf(state),
     error: undefined,

@@ -6,6 +6,7 @@ import type { RunContext } from "../run/visit/context.js";
 import { progressOf } from "../state/derive.js";
 import type { StateJSON } from "../state/json.js";
 import { Ledger } from "../state/ledger.js";
+import { isReason } from "../state/reasons.js";
 import { State } from "../state/state.js";
 import type { AttemptRecord, ItemRecord, StepRecord } from "../state/steps.js";
 import { recordProgress } from "./items.js";
@@ -74,7 +75,7 @@ export class ChildStore<D extends object> implements CheckpointStore {
     }
     const failed = progressOf(state).begun?.failedAttempts.at(-1);
     // A resumed run still has the error of its failure, which was recorded at the time.
-    if (state.error !== undefined && state.reason === "failure" && failed !== undefined) {
+    if (state.error !== undefined && isReason(state.reason, "failure") && failed !== undefined) {
       ended.push({ ...failed, name: state.error.node, outcome: "failed" });
     }
     return ended;

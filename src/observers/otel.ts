@@ -9,6 +9,7 @@ import type { AnyEvent, WaymarkEvent } from "../events.js";
 import { missingPeer, requirePeer } from "../optional-peer.js";
 import { check, checkOptions, oneOf } from "../options.js";
 import { Ledger } from "../state/ledger.js";
+import { reasons } from "../state/reasons.js";
 import { dispatch, type Handlers } from "./dispatch.js";
 
 /** Options of {@link openTelemetry}. */
@@ -258,7 +259,7 @@ class Tracing implements OpenTelemetryObserver {
     const { sequence, reason, durationMs, bytes } = data;
     const attributes: Attributes = {
       "waymark.sequence": sequence,
-      ...(reasons.has(reason) && { "waymark.reason": reason }),
+      ...(ownReasons.has(reason) && { "waymark.reason": reason }),
       "waymark.duration_ms": durationMs,
       ...(bytes !== undefined && { "waymark.bytes": bytes }),
     };
@@ -288,12 +289,8 @@ class Tracing implements OpenTelemetryObserver {
   }
 }
 
-/** The reasons of waymark's own saves. Any other may be text from a node, and is left out. */
-const reasons: ReadonlySet<string> = new Set([
-  ...["start", "interval", "complete", "failure", "abort", "pause", "input", "resume", "once"],
-  ...["submit", "cancel", "fork", "rollback", "recovery", "breakpoint"],
-  ...["node", "confidence", "time", "memory", "adaptive"],
-]);
+/** Any other reason may be text from a node, and is left out. */
+const ownReasons: ReadonlySet<string> = new Set(reasons);
 
 function spanKey(rootRunId: string, path: readonly string[]): string {
   return JSON.stringify([rootRunId, ...path]);

@@ -1,5 +1,6 @@
 import type { LogLine } from "../observers/log/reader.js";
 import { Ledger, type Usage, type UsageTotals } from "../state/ledger.js";
+import { isReason } from "../state/reasons.js";
 import type { RunStatus } from "../state/record.js";
 import type { ReportError } from "./record.js";
 
@@ -109,8 +110,8 @@ export class Replay {
 
   save(line: LogLine): void {
     // Saved before the run continues, so without the visits after the checkpoint that was loaded.
-    if (line.reason === "resume") this.#setBack(this.#holds(count(line, "step")));
-    if (line.reason === "rollback") {
+    if (isReason(line.reason, "resume")) this.#setBack(this.#holds(count(line, "step")));
+    if (isReason(line.reason, "rollback")) {
       this.#setBack(this.#holds(count(line, "step")));
       this.status = "in_progress";
       this.next = undefined;

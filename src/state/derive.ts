@@ -1,6 +1,7 @@
 import { type Identity, newProgress, type Progress, type StateRecord } from "./fields.js";
 import { OPAQUE } from "./json-traits.js";
 import { checkMetadata, keptMetadata, type Metadata } from "./metadata.js";
+import type { Reason } from "./reasons.js";
 import { recordOf, type State, sinkOf, stateOf } from "./state.js";
 
 /** The run's next State: `from` with the data of `to` and the new progress. */
@@ -22,13 +23,18 @@ export function withRecord<D extends object>(
   return stateOf({ ...recordOf(state), ...changes }, sinkOf(state));
 }
 
+/** Changes to parts of a State's progress, with a reason of waymark's own, or of type `R`. */
+export type ProgressChanges<R extends string = Reason> = Partial<Omit<Progress, "reason">> & {
+  readonly reason?: R;
+};
+
 /**
  * The same State with parts of its progress changed. The fields keep the order of every other progress
  * object, which a spread would not: the fewer shapes the loop sees, the faster it is.
  */
-export function withProgress<D extends object>(
+export function withProgress<D extends object, R extends string = Reason>(
   state: State<D>,
-  changes: Partial<Progress>,
+  changes: ProgressChanges<NoInfer<R>>,
 ): State<D> {
   return advance(state, state, Object.assign(newProgress(""), progressOf(state), changes));
 }

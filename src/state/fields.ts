@@ -33,6 +33,7 @@ import {
 } from "./listing.js";
 import { type Metadata, metadata, noMetadata } from "./metadata.js";
 import { answer, noAnswers, noPauses, pause } from "./pauses.js";
+import { isReason } from "./reasons.js";
 import {
   bareError,
   config,
@@ -298,7 +299,7 @@ export const unsaved: Saved = Object.freeze({
  * failed run is one too.
  */
 export function isProgressSave({ unfinished, status, reason }: Progress): boolean {
-  return unfinished !== undefined || (status === "failed" && reason === "resume");
+  return unfinished !== undefined || (status === "failed" && isReason(reason, "resume"));
 }
 
 /** Whether a run has ended, unless it is resumed. */

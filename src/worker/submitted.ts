@@ -3,6 +3,7 @@ import type { CheckpointStore } from "../checkpoint/store.js";
 import { now } from "../clock.js";
 import { isWaymarkError } from "../errors.js";
 import { withProgress, withRecord } from "../state/derive.js";
+import { isReason, type Reason } from "../state/reasons.js";
 import type { RunStatus } from "../state/record.js";
 import { recordOf, State } from "../state/state.js";
 import { type JobData, type JobQueue, jobIdOf } from "./job.js";
@@ -13,11 +14,8 @@ const LATEST = Date.UTC(9999, 11, 31);
 /** The fingerprint of a graph whose nodes the client does not have; no store has a graph with it. */
 const UNKNOWN = "unknown";
 
-/** The reason of a checkpoint of a run that was cancelled. */
-const CANCELLED = "cancel";
-
 /** The reason in the newest checkpoint of a run that is put back. */
-const reasons: Readonly<Record<RunStatus, string>> = {
+const reasons: Readonly<Record<RunStatus, Reason>> = {
   pending: "submit",
   in_progress: "abort",
   paused: "pause",
@@ -89,12 +87,12 @@ export async function submitRun<D extends object>(
 
 /** Whether a run was cancelled, and has not been put back since. */
 export function isCancelled<D extends object>({ reason }: State<D>): boolean {
-  return reason === CANCELLED;
+  return isReason(reason, "cancel");
 }
 
 /** A run that is not worked on until it is put back. */
 export function cancelled<D extends object>(state: State<D>): State<D> {
-  return withProgress(state, { reason: CANCELLED });
+  return withProgress(state, { reason: "cancel" });
 }
 
 /** The opposite of {@link cancelled}. */

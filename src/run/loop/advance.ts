@@ -8,6 +8,7 @@ import { progressOf } from "../../state/derive.js";
 import type { Progress } from "../../state/fields.js";
 import type { Ledger } from "../../state/ledger.js";
 import type { PauseRequest } from "../../state/pauses.js";
+import type { Reason } from "../../state/reasons.js";
 import { type Reducer, reduced } from "../../state/reducers.js";
 import { isPlainObject } from "../../state/shape.js";
 import { type Patch, recordOf, State } from "../../state/state.js";
@@ -56,7 +57,7 @@ export function advance<D extends object>(
     step,
     status: isPaused ? "paused" : "in_progress",
     error: undefined,
-    reason: isPaused ? "pause" : "interval",
+    reason: (isPaused ? "pause" : "interval") satisfies Reason,
     counts,
     steps,
     pauses,

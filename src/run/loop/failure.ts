@@ -6,7 +6,7 @@ import {
   messageOf,
   show,
 } from "../../errors.js";
-import type { Progress } from "../../state/fields.js";
+import type { ProgressChanges } from "../../state/derive.js";
 import type { State } from "../../state/state.js";
 
 /** The reason a run ends early. Thrown only inside the loop; outside it is saved and becomes an error. */
@@ -39,7 +39,7 @@ export class Failure<D extends object> {
   }
 
   /** What the run's last State says of it: the run failed or, if it was only stopped, is still in progress. */
-  toProgress(): Partial<Progress> {
+  toProgress(): ProgressChanges {
     const { code, node, cause, message } = this;
     if (code === "ABORTED") {
       return { status: "in_progress", error: undefined, reason: "abort", nextNode: node };

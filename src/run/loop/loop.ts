@@ -5,10 +5,16 @@ import { CheckpointConflictError, type SchemaError } from "../../errors.js";
 import { both } from "../../events.js";
 import { type Edge, END, type End, type GraphNode } from "../../graph/node.js";
 import { Pause } from "../../graph/pause.js";
-import { advance as advanced, isOpaque, progressOf, withProgress } from "../../state/derive.js";
-import type { Progress } from "../../state/fields.js";
+import {
+  advance as advanced,
+  isOpaque,
+  type ProgressChanges,
+  progressOf,
+  withProgress,
+} from "../../state/derive.js";
 import type { Ledger } from "../../state/ledger.js";
 import { type Answer, noPauses, type PauseRequest } from "../../state/pauses.js";
+import { isReason, type Reason } from "../../state/reasons.js";
 import { validated } from "../../state/schema.js";
 import { symbolOf } from "../../state/shape.js";
 import { recordOf, State, sinkOf, stateOf } from "../../state/state.js";
@@ -162,12 +168,12 @@ export class RunLoop<D extends object> {
     const { entry, after, isResumed } = this.#plan;
     const { step } = state;
     this.#events.emit("graph.start", { entryPoint: entry.name, step, resumed: isResumed });
-    const { nextNode, unfinished, steps, reason } = progressOf(state);
+    const { nextNode, unfinished, steps } = progressOf(state);
     const isNew = after === undefined && unfinished === undefined;
     const first = withProgress(state, {
       status: "in_progress",
       error: undefined,
-      reason: isResumed ? reason : "start",
+      ...(!isResumed && { reason: "start" }),
       nextNode: isNew ? entry.name : nextNode,
       steps: steps.withLimit(this.#settings.maxSteps),
     });
@@ -311,7 +317,7 @@ export class RunLoop<D extends object> {
       const isWorthIt = saver.adaptive.isDue({ name, next, durationMs, costUsd });
       if (isWorthIt && !due) {
         due = true;
-        progress.reason = "adaptive";
+        progress.reason = "adaptive" satisfies Reason;
       }
     }
     return { state, way, due };
@@ -352,7 +358,7 @@ export class RunLoop<D extends object> {
   }
 
   /** Pauses or completes the run where no node has completed. */
-  async #saveEnd(state: State<D>, end: Partial<Progress>, before?: Ledger): Promise<State<D>> {
+  async #saveEnd(state: State<D>, end: ProgressChanges, before?: Ledger): Promise<State<D>> {
     const last = this.#last(state, end);
     return this.#finish(await this.#save(last, end.status === "paused"), before);
   }
@@ -385,7 +391,7 @@ export class RunLoop<D extends object> {
     const failure = error as Failure<D>;
     const { code, node, state, message, cause } = failure;
     // An aborted run is saved even if nothing is new: otherwise a resume would take it for a crash.
-    const isAborted = code === "ABORTED" && state.reason === "abort";
+    const isAborted = code === "ABORTED" && isReason(state.reason, "abort");
     const isSaved = isAborted && this.#saver?.has(state, this.#visit.answers);
     let last = state;
     if (!isSaved && code !== "CHECKPOINT_SAVE") {
@@ -401,7 +407,7 @@ export class RunLoop<D extends object> {
   }
 
   /** The last State of a run that stops where no node has completed: answers that come later are saved separately. */
-  #last(state: State<D>, end: Partial<Progress>): State<D> {
+  #last(state: State<D>, end: ProgressChanges): State<D> {
     const { answers } = this.#visit;
     this.#lastAnswers = answers;
     return withProgress(state, { ...end, answers });
@@ -414,14 +420,14 @@ export class RunLoop<D extends object> {
 }
 
 /** What the last State of a run says that has completed. */
-const completed: Partial<Progress> = {
+const completed: ProgressChanges = {
   status: "completed",
   reason: "complete",
   nextNode: undefined,
 };
 
 /** What the last State of a run says that has paused before a node completed. */
-function pausedAt(nextNode: string, pauses: readonly PauseRequest[]): Partial<Progress> {
+function pausedAt(nextNode: string, pauses: readonly PauseRequest[]): ProgressChanges {
   return { status: "paused", reason: "pause", pauses: Object.freeze(pauses), nextNode };
 }
 

@@ -2,6 +2,7 @@ import { ready, rolledBack, waitsForResume } from "../../checkpoint/fork.js";
 import { isoNow } from "../../clock.js";
 import { END } from "../../graph/node.js";
 import { mergedMetadata, progressOf, withProgress, withRecord } from "../../state/derive.js";
+import { isReason } from "../../state/reasons.js";
 import type { Recovery } from "../../state/record.js";
 import { validated } from "../../state/schema.js";
 import { recordOf, type State } from "../../state/state.js";
@@ -9,9 +10,6 @@ import { answered } from "../pauses/pauses.js";
 import type { SavedGraph } from "../saved-graph.js";
 import { notBegun } from "../visit/visit.js";
 import type { RunPosition } from "./position.js";
-
-/** The reason of a checkpoint at which a run continued from a breakpoint before a node. */
-const BREAKPOINT = "breakpoint";
 
 /** A run that continues from what the store has. */
 interface Continuation<D extends object> {
@@ -75,7 +73,7 @@ function noteOf<D extends object>(
   if (recovery !== undefined) return withProgress(state, { recovery, reason: "recovery" });
   const hasStarted = position.state.status !== "pending" || waitsForResume(newest);
   if (!hasStarted || setsBack) return undefined;
-  const reason = state.reason === BREAKPOINT ? BREAKPOINT : "resume";
+  const reason = isReason(state.reason, "breakpoint") ? "breakpoint" : "resume";
   const status = state.status === "failed" ? "failed" : "in_progress";
   return withProgress(state, { status, reason });
 }
@@ -95,7 +93,7 @@ async function withInput<D extends object>(
   // Saved as it is, it would make every later resume fail.
   if (schema !== undefined && next.data !== state.data) await validated("data", next.data, schema);
   const stopped = state.pauses.some(({ breakpoint }) => breakpoint === "before");
-  const reason = stopped ? BREAKPOINT : input === undefined ? "resume" : "input";
+  const reason = stopped ? "breakpoint" : input === undefined ? "resume" : "input";
   const given = withProgress(next, { status: "in_progress", reason });
   // The input may lead to another edge.
   return { state: withProgress(given, { nextNode: graph.nextNode(given) }), save: "always" };
@@ -108,7 +106,8 @@ export function isPastBreakpoint<D extends object>(
 ): boolean {
   const hasBegun = progressOf(position.state).unfinished !== undefined;
   const hasFailed = from.error !== undefined && from.error.node === from.nextNode;
-  return hasBegun || hasFailed || newest.reason === BREAKPOINT || state.reason === BREAKPOINT;
+  const isPast = [newest, state].some(({ reason }) => isReason(reason, "breakpoint"));
+  return hasBegun || hasFailed || isPast;
 }
 
 /** A State that was forked or set back, at its place in this graph, waiting to be resumed. */
@@ -201,7 +200,10 @@ export function attemptEnded<D extends object>(
   const { recovery } = progressOf(newest);
   if (attempt === 0 || recovery?.attempts !== attempt) return undefined;
   const less = Object.freeze({ ...recovery, attempts: attempt - 1 });
-  return withProgress(newest, { recovery: less, reason: reasonOfStop(newest) });
+  if (!hasCrashed(newest)) return withProgress(newest, { recovery: less });
+  // So that a run that was stopped does not look like a crash.
+  const reason = newest.status === "failed" ? "failure" : "abort";
+  return withProgress(newest, { recovery: less, reason });
 }
 
 /** The run as failed, as there are no more attempts; `undefined` if it has failed already. */
@@ -217,18 +219,12 @@ export function givenUp<D extends object>(newest: State<D>): State<D> | undefine
   return withProgress(newest, { status: "failed", error, reason });
 }
 
-/** The reason to save for a run that was stopped, so that it does not look like a crash. */
-function reasonOfStop<D extends object>(newest: State<D>): string {
-  if (!hasCrashed(newest)) return newest.reason;
-  return newest.status === "failed" ? "failure" : "abort";
-}
-
 /** Whether the process that last saved a State died in the middle of the run. */
 function hasCrashed<D extends object>(newest: State<D>): boolean {
   const { status, reason } = newest;
   // A failed run stays `failed` until it advances, so only the reason shows that it was resumed.
-  if (status === "failed") return reason === "resume" || reason === "recovery";
-  const isStopped = reason === "abort" || reason === "cancel";
+  if (status === "failed") return isReason(reason, "resume", "recovery");
+  const isStopped = isReason(reason, "abort", "cancel");
   return status === "in_progress" && !isStopped && !waitsForResume(newest);
 }
 

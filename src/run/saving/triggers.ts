@@ -3,6 +3,7 @@ import { ConfigError, show } from "../../errors.js";
 import { callable, check, duration, number, text } from "../../options.js";
 import type { Visits } from "../../state/counts.js";
 import type { Ledger } from "../../state/ledger.js";
+import type { Reason } from "../../state/reasons.js";
 import type { State } from "../../state/state.js";
 import { decided } from "../loop/failure.js";
 
@@ -86,7 +87,11 @@ export function when(
  */
 export function afterNodes(...nodes: readonly string[]): Trigger {
   for (const node of nodes) text("node", node);
-  return { reason: "node", nodes, due: (state) => nodes.includes(state.checkpointNode) };
+  return {
+    reason: "node" satisfies Reason,
+    nodes,
+    due: (state) => nodes.includes(state.checkpointNode),
+  };
 }
 
 /**
@@ -111,7 +116,7 @@ export function afterNodes(...nodes: readonly string[]): Trigger {
  * ```
  */
 export function onError(): Trigger {
-  return { reason: "failure", due: () => false };
+  return { reason: "failure" satisfies Reason, due: () => false };
 }
 
 /**
@@ -140,7 +145,10 @@ export function onError(): Trigger {
  */
 export function whenConfidenceBelow(threshold: number): Trigger {
   isShare("threshold", threshold);
-  return { reason: "confidence", due: ({ ledger }) => (ledger.confidence ?? 1) < threshold };
+  return {
+    reason: "confidence" satisfies Reason,
+    due: ({ ledger }) => (ledger.confidence ?? 1) < threshold,
+  };
 }
 
 /**
@@ -175,7 +183,7 @@ export function whenConfidenceCrosses(threshold: number): Trigger {
   const below = ({ ledger }: TriggerState): boolean | undefined =>
     ledger.confidence === undefined ? undefined : ledger.confidence < threshold;
   return {
-    reason: "confidence",
+    reason: "confidence" satisfies Reason,
     due: (state, { before }) => {
       const [was, is] = [below(before), below(state)];
       return was !== undefined && is !== undefined && was !== is;
@@ -206,7 +214,7 @@ export function whenConfidenceCrosses(threshold: number): Trigger {
  */
 export function everyMs(ms: number): Trigger {
   duration("ms", ms);
-  return { reason: "time", due: (_state, { sinceSave }) => sinceSave >= ms };
+  return { reason: "time" satisfies Reason, due: (_state, { sinceSave }) => sinceSave >= ms };
 }
 
 /**
@@ -233,7 +241,7 @@ export function everyMs(ms: number): Trigger {
  */
 export function onMemoryPressure(megabytes: number): Trigger {
   check("a number > 0", (value) => typeof value === "number" && value > 0)("megabytes", megabytes);
-  return { reason: "memory", due: () => heapUsed() > megabytes * 1024 * 1024 };
+  return { reason: "memory" satisfies Reason, due: () => heapUsed() > megabytes * 1024 * 1024 };
 }
 
 const isShare = number(0, 1);

@@ -8,6 +8,7 @@ import type { Progress } from "../../state/fields.js";
 import { freezeCopy } from "../../state/freeze-copy.js";
 import { OPAQUE, traitsOf } from "../../state/json-traits.js";
 import type { PauseRequest } from "../../state/pauses.js";
+import type { Reason } from "../../state/reasons.js";
 import { Results } from "../../state/results.js";
 import { type StandardSchema, validated } from "../../state/schema.js";
 import { checkState, type State } from "../../state/state.js";
@@ -300,10 +301,11 @@ export class Work<D extends object> {
   /** Never rejects; the error is kept. */
   async #saveNow(): Promise<void> {
     if (this.#owner.run.saver === undefined || this.failure !== undefined) return;
-    const reason = this.#reasons.length > 0 ? this.#reasons.join(", ") : "once";
+    const reason = this.#reasons.length > 0 ? this.#reasons.join(", ") : ("once" satisfies Reason);
     this.#reasons = [];
     try {
-      const saved = await this.#owner.run.saver.save(withProgress(this.#snapshot(), { reason }));
+      const state = withProgress<D, string>(this.#snapshot(), { reason });
+      const saved = await this.#owner.run.saver.save(state);
       // There may be a new milestone meanwhile, so only the record is taken.
       this.#state = this.#state.savedAs(saved);
     } catch (error) {
