@@ -1,4 +1,5 @@
 import type { RunReport } from "../report/record.js";
+import { isUnderWay } from "../state/record.js";
 import type { State } from "../state/state.js";
 import type { Context } from "./context.js";
 import { waitsFor } from "./output/pauses.js";
@@ -31,7 +32,7 @@ export async function nextAction(
 ): Promise<NextAction> {
   if (state === undefined || state.status === "completed") return over;
   const { runId, status, pauses } = state;
-  const isAtWork = status === "in_progress" || status === "pending";
+  const isAtWork = isUnderWay(status);
   const input = pauses.some(({ ask }) => ask !== undefined) ? ["--input", "JSON"] : [];
   return {
     live: isAtWork && live,

@@ -13,7 +13,7 @@ import { abortSignal, check, checkOptions, flag, integer, timeLimit } from "../o
 import { graphsByName } from "../run/graphs.js";
 import type { RecoveryAttempt } from "../run/runner.js";
 import type { AnyGraph } from "../run/state-graph.js";
-import type { RunStatus } from "../state/record.js";
+import { type RunStatus, underWay } from "../state/record.js";
 import { getCheckpointStore } from "../stores/registry.js";
 
 /** Options of {@link recoverRuns}. */
@@ -62,8 +62,6 @@ export interface RunRecovery {
   /** The error of the run, or of the attempt to load it. */
   readonly error?: unknown;
 }
-
-const unfinished: readonly RunStatus[] = ["pending", "in_progress", "failed"];
 
 /**
  * Continues the runs that a process left behind; call it when the next one starts. Completed runs are not
@@ -133,6 +131,7 @@ interface FoundRun {
 }
 
 async function findRuns(store: CheckpointStore): Promise<readonly FoundRun[]> {
+  const unfinished: readonly RunStatus[] = [...underWay, "failed"];
   if (store.runs !== undefined) return store.runs({ status: unfinished });
   const found: FoundRun[] = [];
   for (const runId of await store.list()) {

@@ -20,6 +20,14 @@ export const statuses: readonly RunStatus[] = Object.keys(isEnd) as RunStatus[];
 export const ended: readonly RunStatus[] = statuses.filter((status) => isEnd[status]);
 export const unended: readonly RunStatus[] = statuses.filter((status) => !isEnd[status]);
 
+/** The statuses of runs that have neither ended nor paused: they are at work, were left behind, or have yet to begin. */
+export const underWay = ["pending", "in_progress"] as const satisfies readonly RunStatus[];
+
+/** Whether a run has such a status. */
+export function isUnderWay(status: RunStatus): status is (typeof underWay)[number] {
+  return underWay.some((one) => one === status);
+}
+
 /** What made a run fail. */
 export interface RunError {
   /** The name of the error, such as `TypeError`. */

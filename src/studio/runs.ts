@@ -4,7 +4,7 @@ import { monotonic } from "../clock.js";
 import { isWaymarkError, messageOf } from "../errors.js";
 import { longestPath } from "../graph/description.js";
 import type { Metadata } from "../state/metadata.js";
-import type { RunStatus } from "../state/record.js";
+import { isUnderWay, type RunStatus } from "../state/record.js";
 import type { State } from "../state/state.js";
 import type { RunProblem, RunRow, RunsPage } from "./api.js";
 import type { Studio } from "./context.js";
@@ -116,12 +116,10 @@ export class Runs {
   async row(listed: RunSummary): Promise<RunRow> {
     const { store, redaction } = this.#studio.settings;
     // Before the State: a run that ends in between must not look abandoned.
-    const isAtWork = listed.status === "in_progress" || listed.status === "pending";
-    const holder = isAtWork ? await store.holder?.(listed.runId) : undefined;
+    const holder = isUnderWay(listed.status) ? await store.holder?.(listed.runId) : undefined;
     const { run, ...facts } = await this.#facts(listed);
     const elapsedMs = Math.max(0, Date.parse(run.savedAt) - Date.parse(run.startedAt)) || 0;
-    const isOver = run.status !== "in_progress" && run.status !== "pending";
-    const live = store.holder === undefined ? null : !isOver && holder !== undefined;
+    const live = store.holder === undefined ? null : isUnderWay(run.status) && holder !== undefined;
     return { ...redaction.summary(run), ...facts, elapsedMs, live };
   }
 

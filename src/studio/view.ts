@@ -7,6 +7,7 @@ import { progressOf } from "../state/derive.js";
 import { encode } from "../state/encode.js";
 import { Ledger } from "../state/ledger.js";
 import { isAnswerable, type PauseRequest } from "../state/pauses.js";
+import { isUnderWay } from "../state/record.js";
 import type { State } from "../state/state.js";
 import type {
   AgentView,
@@ -92,8 +93,7 @@ async function describe(
   const { steps, nextStep, totals, nodes, decisions, agents, confidence, repeated } = found;
   const progress = state && progressOf(state);
   const topology = await studio.topologyOf(state?.graph);
-  const isAtWork = run.status === "in_progress" || run.status === "pending";
-  const holding = isAtWork ? (holder ?? null) : null;
+  const holding = isUnderWay(run.status) ? (holder ?? null) : null;
   return {
     run,
     checkpointId: state?.checkpointId ?? null,

@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { listRuns } from "../../checkpoint/any-store.js";
 import { withHint } from "../../errors.js";
+import { underWay } from "../../state/record.js";
 import { showAddress } from "../../stores/address.js";
 import type { Context } from "../context.js";
 import { explain } from "../exit.js";
@@ -216,7 +217,7 @@ async function replicaChecks({ store, address }: OpenStore): Promise<readonly Ch
 /** How many runs are being worked on, and how many were abandoned. */
 async function claims({ store }: OpenStore): Promise<readonly Check[]> {
   if (store.runs === undefined || store.holder === undefined) return [];
-  const runs = await store.runs({ status: ["pending", "in_progress"] });
+  const runs = await store.runs({ status: underWay });
   const holders = await Promise.all(runs.map(({ runId }) => store.holder?.(runId)));
   const live = holders.filter((holder) => holder !== undefined).length;
   const text = `${count(live, "run")} at work, ${runs.length - live} stopped before the end`;

@@ -3,7 +3,7 @@ import { sleep } from "../../clock.js";
 import { unlessAborted } from "../../concurrency.js";
 import { CheckpointConflictError, ExecutionError, isWaymarkError, show } from "../../errors.js";
 import type { AnyEvent, EventTail } from "../../events.js";
-import type { RunError } from "../../state/record.js";
+import { isUnderWay, type RunError } from "../../state/record.js";
 import type { State } from "../../state/state.js";
 import type { SavedGraph } from "../saved-graph.js";
 import type { Beginning, Look, RunSource } from "./source.js";
@@ -38,8 +38,7 @@ export class StoredSource<D extends object> implements RunSource<D> {
     const { state, isHeld } = await this.#snapshot();
     if (state === undefined) return { state: isHeld ? "running" : "unknown", at: undefined };
     const { status, error } = state;
-    const isOpen = status === "pending" || status === "in_progress";
-    const now = isHeld ? "running" : isOpen ? "cancelled" : status;
+    const now = isHeld ? "running" : isUnderWay(status) ? "cancelled" : status;
     return { state: now, at: state, error: error?.message };
   }
 
