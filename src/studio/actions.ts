@@ -4,6 +4,7 @@ import type { CheckpointAt, CheckpointStore } from "../checkpoint/store.js";
 import { CheckpointNotFoundError, show } from "../errors.js";
 import type { Audit } from "../event-map.js";
 import { removeRunFiles } from "../observers/remove-run-files.js";
+import { type Check, object, text } from "../options.js";
 import { claimOf } from "../run/loop/control.js";
 import { type AnyGraph, StateGraph } from "../run/state-graph.js";
 import { decode } from "../state/decode.js";
@@ -12,7 +13,7 @@ import type { State } from "../state/state.js";
 import type { QueuedRun } from "../worker/source.js";
 import type { ActionResult } from "./api.js";
 import type { Studio } from "./context.js";
-import { badRequest, HttpError } from "./http.js";
+import { badRequest, HttpError, refuse } from "./http.js";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -59,7 +60,7 @@ export class Actions {
   }
 
   async #resume(runId: string, body: Body, audit: Audit): ReturnType<Action> {
-    checkFields(body, { at: "text", input: "any" });
+    checkFields(body, { at: text, input: anything });
     const state = await this.#idle(runId, audit);
     const input = "input" in body ? { input: decoded(body.input, "input") } : {};
     const place = await this.#placeOf(runId, body.at);
@@ -74,7 +75,7 @@ export class Actions {
   }
 
   async #answer(runId: string, body: Body, audit: Audit): ReturnType<Action> {
-    checkFields(body, { name: "text", input: "any" });
+    checkFields(body, { name: text, input: anything });
     if (!("input" in body)) throw badRequest("input is required");
     const value = decoded(body.input, "input");
     const state = await this.#idle(runId, audit);
@@ -92,12 +93,12 @@ export class Actions {
   }
 
   async #fork(runId: string, body: Body, audit: Audit): ReturnType<Action> {
-    checkFields(body, { at: "text", data: "object" });
+    checkFields(body, { at: text, data: object });
     return [resultOf(await this.#forked(runId, body, audit)), 200];
   }
 
   async #replay(runId: string, body: Body, audit: Audit): ReturnType<Action> {
-    checkFields(body, { at: "text", data: "object" });
+    checkFields(body, { at: text, data: object });
     if (body.at === undefined) throw badRequest("at must name a checkpoint");
     // Checked before anything is saved.
     this.#runnable((await this.#store(audit).load(runId)).graph?.name ?? "");
@@ -111,7 +112,7 @@ export class Actions {
   }
 
   async #rollback(runId: string, body: Body, audit: Audit): ReturnType<Action> {
-    checkFields(body, { at: "text" });
+    checkFields(body, { at: text });
     const place = await this.#placeOf(runId, body.at);
     if (Object.keys(place).length === 0) throw badRequest("at must name a checkpoint");
     await this.#checkFree(runId);
@@ -203,19 +204,13 @@ function notRunnable(graph: string): HttpError {
   return new HttpError(501, "NOT_RUNNABLE", message, help);
 }
 
-const kinds: Readonly<Record<string, (value: unknown) => boolean>> = {
-  text: (value) => typeof value === "string" && value !== "",
-  object: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-  any: () => true,
-};
+const anything: Check = () => {};
 
-function checkFields(body: Body, fields: Readonly<Record<string, string>>): void {
+function checkFields(body: Body, fields: Readonly<Record<string, Check>>): void {
   for (const [name, value] of Object.entries(body)) {
-    const kind = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    if (kind === undefined) throw badRequest(`${name} is not a field of this request`);
-    if (kinds[kind]?.(value) !== true) {
-      throw badRequest(`${name} must be ${kind === "text" ? "a non-empty string" : "an object"}`);
-    }
+    const check = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    if (check === undefined) throw badRequest(`${name} is not a field of this request`);
+    check(name, value, refuse);
   }
 }
 

@@ -1,4 +1,5 @@
 import { errorTable, isWaymarkError, messageOf } from "../errors.js";
+import type { Refuse } from "../options.js";
 import { typed } from "../report/shell.js";
 import type { ApiError } from "./api.js";
 
@@ -19,6 +20,11 @@ export class HttpError extends Error {
 export function badRequest(message: string): HttpError {
   return new HttpError(400, "BAD_REQUEST", message);
 }
+
+/** Throws the error of a check of what a request has. */
+export const refuse: Refuse = (name, problem) => {
+  throw badRequest(`${name} ${problem}`);
+};
 
 /** The error for a store without `history()`. */
 export function noHistory(): HttpError {

@@ -3,12 +3,13 @@ import { type RunFilter, type RunSummary, sizeWarning, summarize } from "../chec
 import { monotonic } from "../clock.js";
 import { isWaymarkError, messageOf } from "../errors.js";
 import { longestPath } from "../graph/description.js";
+import { integerFrom } from "../options.js";
 import type { Metadata } from "../state/metadata.js";
 import { isUnderWay, type RunStatus } from "../state/record.js";
 import type { State } from "../state/state.js";
 import type { RunProblem, RunRow, RunsPage } from "./api.js";
 import type { Studio } from "./context.js";
-import { badRequest } from "./http.js";
+import { badRequest, refuse } from "./http.js";
 
 const LIMIT = 50;
 const MOST = 200;
@@ -205,9 +206,9 @@ export function countOf(
 ): number {
   const given = query.get(name);
   if (given === null) return otherwise;
-  const value = Number(given);
-  if (/^\d+$/.test(given) && value >= least && value <= most) return value;
-  throw badRequest(`${name} must be an integer from ${least} to ${most}`);
+  const value = /^\d+$/.test(given) ? Number(given) : given;
+  integerFrom(least, most)(name, value, refuse);
+  return Number(value);
 }
 
 function filterOf(query: URLSearchParams): RunFilter {
