@@ -96,7 +96,7 @@ export function inBackground(ms: number, callback: () => void): () => void {
   return () => clearTimeout(timer as ReturnType<typeof setTimeout>);
 }
 
-/** `sleep` for claims: keeps the process alive, and a fake clock does not affect it. */
+/** `sleep` for claims and locks: keeps the process alive, and a fake clock does not affect it. */
 export function steadySleep(ms: number): Promise<void> {
   return new Promise((resolve) => {
     if (current.background === undefined) setTimeout(resolve, ms);

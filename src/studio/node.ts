@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { ReadableStream as NodeStream } from "node:stream/web";
-import { setTimeout as wait } from "node:timers/promises";
+import { inBackground, unlessLate } from "../clock.js";
 
 /** A listener for `node:http`, Express or Connect. */
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void;
@@ -108,11 +108,11 @@ async function isDrained(outgoing: ServerResponse, drainTimeout: number): Promis
   const ending = new AbortController();
   const { signal } = ending;
   try {
-    return await Promise.race([
+    const first = Promise.race([
       once(outgoing, "drain", { signal }).then(() => true),
       once(outgoing, "close", { signal }).then(() => false),
-      wait(drainTimeout, false, { signal }),
     ]);
+    return await unlessLate(first, drainTimeout, () => false, inBackground);
   } finally {
     ending.abort();
   }

@@ -1,7 +1,8 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { setImmediate, setTimeout as sleep } from "node:timers/promises";
+import { setImmediate } from "node:timers/promises";
+import { steadySleep } from "../../clock.js";
 import { Batcher, Mutex } from "../../concurrency.js";
 import { ConfigError, messageOf, systemCode } from "../../errors.js";
 import { ignoring, makeFolders } from "../disk/file-system.js";
@@ -189,7 +190,7 @@ export class Database {
         if (!isBusy(error) || waited > this.#settings.busyFor) {
           throw this.#failure(error, { isReading });
         }
-        await sleep(1 + Math.random() * Math.min(20, 2 + waited / 10));
+        await steadySleep(1 + Math.random() * Math.min(20, 2 + waited / 10));
       }
     }
   }
