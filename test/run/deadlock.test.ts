@@ -11,9 +11,12 @@ import {
 } from "waymark";
 import { gate, linear, mark, rejection, start, type Trail } from "../graphs.js";
 
+/** What waits for itself hangs unless that is detected: a test must not wait for it as long as for slow work. */
+const bounded = { timeout: 10_000 };
+
 const checkpoint = { store: new MemoryStore(), interval: 1 };
 
-describe("drain", () => {
+describe("drain", bounded, () => {
   test("awaited inside a node is an error, but drains", async () => {
     const errors: unknown[] = [];
     const graph: StateGraph<Trail, string> = linear(
@@ -103,7 +106,7 @@ describe("drain", () => {
   });
 });
 
-describe("an Error that can't be changed", () => {
+describe("an Error that can't be changed", bounded, () => {
   const names = ["stackTraceLimit", "prepareStackTrace", "captureStackTrace"] as const;
   const before = names.map((name) => Object.getOwnPropertyDescriptor(Error, name));
 
@@ -159,7 +162,7 @@ describe("an Error that can't be changed", () => {
   });
 });
 
-describe("once", () => {
+describe("once", bounded, () => {
   const run = (node: NodeFunction<Trail>) =>
     linear(["a"], { checkpoint }, { a: node }).execute(start());
 
