@@ -9,6 +9,7 @@ import { lastEvent, stepEvent } from "../run/handles/step-events.js";
 import { loadIfAny } from "../run/handles/stored.js";
 import type { Cancellations } from "./cancellations.js";
 import type { RunQueue } from "./engine.js";
+import type { JobPlace } from "./job.js";
 import { isLast, type JobEvent, type Listener, toRunEvent } from "./listener.js";
 
 /** What a client gives the handles of one graph. */
@@ -36,8 +37,17 @@ export interface RunInQueue extends QueueDeps {
  */
 const FIRST_LOOK = 50;
 const LOOK = 2000;
-/** The states of a job that has ended. */
-const ENDED: ReadonlySet<string> = new Set(["failed", "completed", "unknown"]);
+/** Whether a job has ended, by its place: each that BullMQ knows is here. */
+const hasEnded: Readonly<Record<JobPlace, boolean>> = {
+  waiting: false,
+  "waiting-children": false,
+  prioritized: false,
+  delayed: false,
+  active: false,
+  completed: true,
+  failed: true,
+  unknown: true,
+};
 /** The longest interval, in milliseconds, at which to look into a log. */
 const LOG_LOOK = 1000;
 
@@ -72,7 +82,7 @@ export async function* follow(
       }
       if (isOver) return;
       woken = new AbortController();
-      isOver = ENDED.has(await unlessAborted(queue.getJobState(jobId), signal));
+      isOver = hasEnded[await unlessAborted(queue.getJobState(jobId), signal)];
       if (isOver && (looks === 0 || tail === undefined)) return;
       const heard = woken.signal;
       if (waiting.length === 0) await sleep(isOver ? LOOK : wait, heard, signal).catch(() => {});

@@ -1,4 +1,4 @@
-import type { Job, JobsOptions } from "bullmq";
+import type { Job, JobState, JobsOptions } from "bullmq";
 import { ConfigError, show } from "../errors.js";
 import { progressOf } from "../state/derive.js";
 import { State } from "../state/state.js";
@@ -22,6 +22,9 @@ export interface JobData {
   /** How often the job had been started when a retry was requested. */
   readonly retriedAfter?: number;
 }
+
+/** Where BullMQ says that a job is: `unknown` if it is not in the queue, as after it was completed. */
+export type JobPlace = JobState | "unknown";
 
 /** How a job ended. */
 export interface JobResult {
@@ -47,7 +50,7 @@ export interface JobQueue {
   getJob(
     jobId: string,
   ): Promise<Pick<Job<JobData, JobResult, string>, "data" | "promote"> | undefined>;
-  getJobState(jobId: string): Promise<string>;
+  getJobState(jobId: string): Promise<JobPlace>;
 }
 
 /** The worker decides when to retry: it counts only attempts that made no progress. */

@@ -15,7 +15,7 @@ import { errorOf, loadIfAny } from "../run/handles/stored.js";
 import { changeRun } from "../run/pauses/pauses.js";
 import type { State } from "../state/state.js";
 import { follow, type QueueDeps, type RunInQueue } from "./following.js";
-import { type JobData, jobIdOf, jobOptions, questionOf, toText } from "./job.js";
+import { type JobData, type JobPlace, jobIdOf, jobOptions, questionOf, toText } from "./job.js";
 import { cancelled, isCancelled, jobOf, putBack } from "./submitted.js";
 import { answerRun, MOST_LOOKS, promote, SOON, wakeUp } from "./wake.js";
 
@@ -269,7 +269,10 @@ function isExecution(code: ErrorCode): boolean {
 }
 
 /** The state of a run, from the state of its job and its newest checkpoint. */
-function stateOf<D extends object>(where: string, saved: State<D> | undefined): RunState["state"] {
+function stateOf<D extends object>(
+  where: JobPlace,
+  saved: State<D> | undefined,
+): RunState["state"] {
   switch (where) {
     case "active":
       return "running";

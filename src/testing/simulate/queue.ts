@@ -184,7 +184,7 @@ export class SimulatedQueue implements JobQueue {
     return { data: job.data, promote };
   }
 
-  async getJobState(id: string): Promise<string> {
+  async getJobState(id: string): ReturnType<JobQueue["getJobState"]> {
     const job = await this.#call(`state of ${id}`, () => this.#server.get(id));
     return job?.where ?? "unknown";
   }
