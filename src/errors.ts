@@ -7,7 +7,7 @@ export { wordsOf } from "./errors/checkpoint.js";
 export * from "./errors/classes.js";
 export { errorTable } from "./errors/table.js";
 export { asText, isMissingPackage, messageOf, show, systemCode, withHint } from "./errors/text.js";
-export type { ErrorCode };
+export type { ClassName, ErrorCode };
 
 /** The class that the table names for the code `C`. */
 export type ErrorWithCode<C extends ErrorCode> = C extends ErrorCode

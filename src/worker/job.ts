@@ -16,11 +16,21 @@ export interface JobData {
   /** Why the last input was refused. */
   readonly refused?: string;
   /** Why the job failed for good. */
-  readonly failure?: { readonly name: string; readonly code?: string; readonly message: string };
+  readonly failure?: Failure;
   /** Whether to end it without any work. */
   readonly cancelled?: boolean;
   /** How often the job had been started when a retry was requested. */
   readonly retriedAfter?: number;
+}
+
+/** An error, in text that every queue can hold. */
+export interface Failure {
+  readonly name: string;
+  readonly message: string;
+  /** If it is an error of waymark. */
+  readonly code?: string;
+  /** The fields of its class as JSON. */
+  readonly fields?: string;
 }
 
 /** Where BullMQ says that a job is: `unknown` if it is not in the queue, as after it was completed. */

@@ -1,6 +1,6 @@
 import { type Claim, claimIfAble } from "../checkpoint/store.js";
 import { now } from "../clock.js";
-import { isWaymarkError, messageOf } from "../errors.js";
+import { messageOf } from "../errors.js";
 import { random } from "../random.js";
 import { borrowed } from "../run/loop/control.js";
 import { errorName } from "../run/loop/failure.js";
@@ -8,14 +8,8 @@ import { type AnyGraph, StateGraph } from "../run/state-graph.js";
 import { ActiveRun, fenced, leaseTimes } from "./active-run.js";
 import { type AdvanceDeps, advance, type Outcome } from "./advance.js";
 import { type BullMQ, GRACE, inTime } from "./backend.js";
-import {
-  type JobData,
-  type JobQueue,
-  type JobResult,
-  type RunJob,
-  runIdOf,
-  toKept,
-} from "./job.js";
+import { failureOf } from "./failure.js";
+import { type JobQueue, type JobResult, type RunJob, runIdOf, toKept } from "./job.js";
 import type { WorkerSettings } from "./options.js";
 
 /** What a processor needs of its queue. */
@@ -174,9 +168,4 @@ export class RunProcessor {
     const { input: _, ...rest } = newest?.data ?? job.data;
     await job.updateData({ ...rest, refused: toKept(refused) });
   }
-}
-
-function failureOf(error: unknown): NonNullable<JobData["failure"]> {
-  const failure = { name: toKept(errorName(error)), message: toKept(messageOf(error)) };
-  return isWaymarkError(error) ? { ...failure, code: error.code } : failure;
 }

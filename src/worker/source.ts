@@ -1,12 +1,14 @@
 import { sleep } from "../clock.js";
 import {
+  CheckpointSaveError,
   ConfigError,
   type ErrorCode,
   ExecutionError,
+  type ExecutionErrorCode,
   errorTable,
   isWaymarkError,
   show,
-  WaymarkError,
+  type WaymarkError,
 } from "../errors.js";
 import type { AnyEvent } from "../events.js";
 import type { RunHandle, RunState } from "../run/handles/handle.js";
@@ -14,8 +16,9 @@ import { type Beginning, type Look, type RunSource, SourceHandle } from "../run/
 import { errorOf, loadIfAny } from "../run/handles/stored.js";
 import { changeRun } from "../run/pauses/pauses.js";
 import type { State } from "../state/state.js";
+import { crossedError } from "./failure.js";
 import { follow, type QueueDeps, type RunInQueue } from "./following.js";
-import { type JobData, type JobPlace, jobIdOf, jobOptions, questionOf, toText } from "./job.js";
+import { type Failure, type JobPlace, jobIdOf, jobOptions, questionOf, toText } from "./job.js";
 import { cancelled, isCancelled, jobOf, putBack } from "./submitted.js";
 import { answerRun, MOST_LOOKS, promote, SOON, wakeUp } from "./wake.js";
 
@@ -26,7 +29,8 @@ import { answerRun, MOST_LOOKS, promote, SOON, wakeUp } from "./wake.js";
  *
  * - `result` waits for the run's end, through pauses and restarts. If the run failed for good, it throws an
  *   ExecutionError whose `cause` has the name and message of the node's error; an error of the graph or its checkpoints
- *   is a WaymarkError with its own code.
+ *   has its own class, code and fields. If its worker recorded too little for that, as older versions did, the
+ *   ExecutionError has its name and message as `cause`.
  * - `events` are those of the queue, and those of the graph that the client's `log` has or, without one, that the
  *   worker's `events` option selects. With `from: "start"` what the log has so far comes first, and the saved steps that
  *   it does not have.
@@ -247,25 +251,26 @@ function cancelledError<D extends object>(
 export function failedError<D extends object>(
   runId: string,
   saved: State<D> | undefined,
-  failure: JobData["failure"],
+  failure: Failure | undefined,
   reason: string,
 ): WaymarkError {
-  const failed = failure?.code as ErrorCode | undefined;
-  if (failure !== undefined && failed !== undefined && !isExecution(failed)) {
-    return new WaymarkError(failed, failure.message);
-  }
-  const { name = "Error", message = reason } = saved?.error ?? failure ?? {};
+  const crossed = failure && crossedError(failure);
+  if (crossed !== undefined) return crossed;
+  const code = failure?.code ?? "NODE_FAILED";
+  // The checkpoint has the error of a node, not what kept the run from getting to one.
+  const described = (isExecution(code) ? saved?.error : undefined) ?? failure;
+  const cause = errorOf({ name: "Error", message: reason, ...described });
   const state = saved ?? { runId, ...nowhere };
-  const cause = errorOf({ name, message });
-  const code = (failure?.code ?? "NODE_FAILED") as "NODE_FAILED";
-  const text = failure?.message ?? message;
   const nodeName = saved?.error?.node ?? state.checkpointNode;
-  return new ExecutionError(code, text, { nodeName, state, path: [], cause });
+  const options = { nodeName, state, path: [], cause };
+  const text = failure?.message ?? cause.message;
+  if (code === "CHECKPOINT_SAVE") return new CheckpointSaveError(text, options);
+  return new ExecutionError(isExecution(code) ? code : "NODE_FAILED", text, options);
 }
 
 /** Whether an error of this code is an `ExecutionError`. */
-function isExecution(code: ErrorCode): boolean {
-  return ["ExecutionError", "CheckpointSaveError"].includes(errorTable[code]?.class);
+function isExecution(code: string): code is ExecutionErrorCode {
+  return ["ExecutionError", "CheckpointSaveError"].includes(errorTable[code as ErrorCode]?.class);
 }
 
 /** The state of a run, from the state of its job and its newest checkpoint. */

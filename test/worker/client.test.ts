@@ -5,13 +5,13 @@ import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import {
   type AnyEvent,
+  CheckpointNotFoundError,
   ConfigError,
   ExecutionError,
   MemoryStore,
   pause,
   SerializationError,
   StateGraph,
-  WaymarkError,
 } from "waymark";
 import { eventLog } from "waymark/observers/event-log";
 import { Client, type QueuedRun } from "waymark/worker";
@@ -189,7 +189,7 @@ describe("submit", () => {
     const run = await place.client.submit(graph.name, { n: 0 });
     await place.store.delete(run.runId);
     await place.work({ graphs: [graph] });
-    expect((await rejection(run.result(), WaymarkError)).code).toBe("CHECKPOINT_NOT_FOUND");
+    expect((await rejection(run.result(), CheckpointNotFoundError)).runId).toBe(run.runId);
     expect((await run.status()).state).toBe("failed");
   });
 

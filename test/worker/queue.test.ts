@@ -1,10 +1,27 @@
 import { describe, expect, test, vi } from "vitest";
-import { CheckpointConflictError, ExecutionError, MemoryStore, State } from "waymark";
+import {
+  CheckpointConflictError,
+  CheckpointCorruptionError,
+  CheckpointNotFoundError,
+  CheckpointSaveError,
+  ConfigError,
+  ExecutionError,
+  GraphError,
+  isWaymarkError,
+  MemoryStore,
+  MigrationError,
+  PauseTimeoutError,
+  SchemaError,
+  SerializationError,
+  State,
+  WaymarkError,
+} from "waymark";
 import { useFakeClock } from "waymark/testing";
 import { Client } from "waymark/worker";
 import { ActiveRun, fenced, leaseTimes } from "../../src/worker/active-run.js";
 import { classifyFailure } from "../../src/worker/advance.js";
 import { Cancellations } from "../../src/worker/cancellations.js";
+import { failureOf } from "../../src/worker/failure.js";
 import { jobIdOf, runIdOf } from "../../src/worker/job.js";
 import { Listener } from "../../src/worker/listener.js";
 import { health } from "../../src/worker/metrics.js";
@@ -27,6 +44,45 @@ describe("the error of a failed run", () => {
     expect(error).toMatchObject({ code: "NODE_FAILED", message: "stalled", nodeName: "" });
     const failure = { name: "TypeError", message: "no" };
     expect(failedError("r", State.create({}), failure, "no").cause).toMatchObject(failure);
+  });
+
+  const across = (error: unknown): WaymarkError =>
+    failedError("r", undefined, JSON.parse(JSON.stringify(failureOf(error))), "");
+
+  test.each([
+    new WaymarkError("STORE", "no answer"),
+    new GraphError("GRAPH_CYCLE", "a → a"),
+    new CheckpointNotFoundError("r"),
+    new CheckpointNotFoundError("r", { step: 2, checkpointId: "c" }, "it was removed"),
+    new CheckpointCorruptionError("bad", { expected: "a", actual: "b" }),
+    new SerializationError("data.\0\ud800", "is a symbol"),
+    new MigrationError(1, 3, "no migration"),
+    new SchemaError("data", [{ path: "n", message: "must be a number" }]),
+    new PauseTimeoutError("approval", "2030-01-01T00:00:00.000Z"),
+    new ConfigError("input", "is missing"),
+  ])("has the class, the message and the fields it had on its worker: %s", (error) => {
+    const crossed = across(error);
+    expect(crossed).toBeInstanceOf(error.constructor);
+    expect(crossed.message).toBe(error.message);
+    expect({ ...crossed }).toEqual({ ...error });
+    expect(isWaymarkError(crossed, error.code)).toBe(true);
+  });
+
+  test("is a CheckpointSaveError if a checkpoint could not be saved", () => {
+    const where = { nodeName: "a", state: State.create({}), path: [] };
+    expect(across(new CheckpointSaveError("disk full", where))).toBeInstanceOf(CheckpointSaveError);
+  });
+
+  test.each([
+    ["an older worker kept no fields", { name: "SchemaError", code: "SCHEMA", message: "no" }],
+    ["it had none", failureOf(new WaymarkError("SCHEMA", "no"))],
+    ["its code is of a newer version", { name: "NewError", code: "NEW", message: "no" }],
+  ])("is an ExecutionError with that cause if %s", (_why, failure) => {
+    const error = failedError("r", undefined, failure, "no");
+    expect(error).toBeInstanceOf(ExecutionError);
+    expect(error).toMatchObject({ code: "NODE_FAILED", message: "no" });
+    expect(error.cause).toMatchObject({ name: failure.name, message: "no" });
+    expect(isWaymarkError(error, "SCHEMA")).toBe(false);
   });
 
   test("counts a failure without a State as the first attempt", () => {

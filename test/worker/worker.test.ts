@@ -1,14 +1,15 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import {
+  CheckpointNotFoundError,
   ExecutionError,
   FatalError,
+  GraphError,
   MigrationError,
   pause,
   RetryableError,
   State,
   StateGraph,
-  WaymarkError,
 } from "waymark";
 import { toPrometheus, Worker } from "waymark/worker";
 import { rejection } from "../graphs.js";
@@ -65,7 +66,7 @@ describe("a failing run", () => {
     await run.resume();
     await place.store.delete(run.runId);
     await place.work({ graphs: [graph] });
-    const error = await rejection(run.result(), WaymarkError);
+    const error = await rejection(run.result(), CheckpointNotFoundError);
     expect(error.code).toBe("CHECKPOINT_NOT_FOUND");
     expect(error.message).toContain(run.runId);
   });
@@ -138,7 +139,7 @@ describe("a failing run", () => {
     const graph = single((state) => state);
     await place.work({ graphs: [graph] });
     const run = await place.client.submit(graph.name, { n: 0 }, { runId });
-    const error = await rejection(run.result(), WaymarkError);
+    const error = await rejection(run.result(), GraphError);
     expect(error.code).toBe("GRAPH_NODE_UNKNOWN");
   });
 });
@@ -197,8 +198,8 @@ describe("versions", () => {
     await old.close();
     await place.work({ graphs: [versioned(3)] });
     await run.resume();
-    const error = await rejection(run.result(), WaymarkError);
-    expect(error.code).toBe(new MigrationError(1, 3, "").code);
+    const error = await rejection(run.result(), MigrationError);
+    expect(error).toMatchObject({ code: "MIGRATION", from: 1, to: 3 });
   });
 });
 
