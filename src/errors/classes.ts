@@ -139,18 +139,11 @@ export class CheckpointSaveError extends ExecutionError {
 export class ConfigError extends WaymarkError {
   /** The option or argument, such as `checkpoint.interval`. */
   readonly option: string;
-  readonly #problem: string;
 
   /** @param option - its name, which starts the message; `problem` is the rest. */
   constructor(option: string, problem: string) {
     super("CONFIG", `${option} ${problem}`);
     this.option = option;
-    this.#problem = problem;
-  }
-
-  /** @internal What is wrong with it, for an error that names it otherwise. */
-  get problem(): string {
-    return this.#problem;
   }
 }
 

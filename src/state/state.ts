@@ -162,8 +162,9 @@ export class State<D extends object> {
   }
 
   /**
-   * Why this State was last saved: `start`, `interval`, `complete`, `failure`, `abort`, `pause`, `input`,
-   * `resume`, `once`, `fork`, `rollback`, `recovery`, or the reason given by a trigger or a milestone.
+   * Why this State was last saved: `start`, `interval`, `adaptive`, `complete`, `failure`, `abort`, `pause`, `input`,
+   * `resume`, `breakpoint`, `once`, `submit`, `cancel`, `fork`, `rollback`, `recovery`, or the reason given by a trigger or
+   * a milestone.
    */
   get reason(): string {
     return this.#record.progress.reason;

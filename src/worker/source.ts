@@ -29,8 +29,7 @@ import { answerRun, MOST_LOOKS, promote, SOON, wakeUp } from "./wake.js";
  *
  * - `result` waits for the run's end, through pauses and restarts. If the run failed for good, it throws an
  *   ExecutionError whose `cause` has the name and message of the node's error; an error of the graph or its checkpoints
- *   has its own class, code and fields. If its worker recorded too little for that, as older versions did, the
- *   ExecutionError has its name and message as `cause`.
+ *   has its own class, code and fields, unless those are too large for the queue: then that `cause` is all of it.
  * - `events` are those of the queue, and those of the graph that the client's `log` has or, without one, that the
  *   worker's `events` option selects. With `from: "start"` what the log has so far comes first, and the saved steps that
  *   it does not have.

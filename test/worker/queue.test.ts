@@ -73,9 +73,11 @@ describe("the error of a failed run", () => {
     expect(across(new CheckpointSaveError("disk full", where))).toBeInstanceOf(CheckpointSaveError);
   });
 
+  const large = Object.assign(new GraphError("GRAPH_CYCLE", "no"), { more: "x".repeat(70_000) });
   test.each([
-    ["an older worker kept no fields", { name: "SchemaError", code: "SCHEMA", message: "no" }],
+    ["a job keeps no fields", { name: "SchemaError", code: "SCHEMA", message: "no" }],
     ["it had none", failureOf(new WaymarkError("SCHEMA", "no"))],
+    ["it had too many", failureOf(large)],
     ["its code is of a newer version", { name: "NewError", code: "NEW", message: "no" }],
   ])("is an ExecutionError with that cause if %s", (_why, failure) => {
     const error = failedError("r", undefined, failure, "no");
