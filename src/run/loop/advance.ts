@@ -210,11 +210,6 @@ export class RunEvents<D extends object> {
     if (this.#bus.listens("node.start")) this.emit("node.start", { node, step }, time);
   }
 
-  /** Whether anybody listens to completed nodes. */
-  get listensToNodes(): boolean {
-    return this.#bus.listens("node.complete");
-  }
-
   /** @param before - the ledger as it was when the node began. */
   nodeCompleted(state: State<D>, durationMs: number, before: Ledger, time: string): void {
     const { checkpointNode: node, step, ledger } = state;

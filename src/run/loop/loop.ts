@@ -182,7 +182,8 @@ export class RunLoop<D extends object> {
 
   /** The one loop: everything that happens at a step happens here. */
   async #walk(start: State<D>): Promise<State<D>> {
-    const { reducers, validatesNodes, schema, maxIterations, mode, breakpoints } = this.#settings;
+    const { bus, reducers, validatesNodes, schema, maxIterations, mode, breakpoints } =
+      this.#settings;
     const { isResumed, onValues } = this.#plan;
     const { gate } = this.#control;
     const control = this.#control;
@@ -217,7 +218,7 @@ export class RunLoop<D extends object> {
       skipBreakpoint = false;
       if (state.step >= maxIterations) throw tooLong(state, node.name);
       this.#path.add(node.name);
-      events.nodeStarted(node.name, state, time);
+      if (bus.active) events.nodeStarted(node.name, state, time);
 
       let result: State<D>;
       let pauses = noPauses;
@@ -266,7 +267,7 @@ export class RunLoop<D extends object> {
         }
       }
       if (status === "paused") return this.#finish(state);
-      if (way !== undefined) events.edgeChosen(node, way, time);
+      if (way !== undefined && bus.active) events.edgeChosen(node, way, time);
       if (way === undefined || way.to === END) return this.#finish(state);
       if (way.to === undefined) throw way.failure.at(state);
       node = way.to;
@@ -281,11 +282,12 @@ export class RunLoop<D extends object> {
     asked: readonly PauseRequest[],
   ): Step<D> {
     const { name, exit } = node;
-    const { interval, triggers, breakpoints } = this.#settings;
+    const { bus, interval, triggers, breakpoints } = this.#settings;
     const visit = this.#visit;
     const saver = this.#saver;
     const time = isoNow();
-    const isTimed = saver !== undefined || this.#events.listensToNodes;
+    const isHeard = bus.listens("node.complete");
+    const isTimed = saver !== undefined || isHeard;
     const durationMs = isTimed ? msBetween(visit.startedAt, time) : 0;
     const isBreakpoint = asked.length === 0 && breakpoints?.after?.includes(name) === true;
     const pauses = isBreakpoint ? Object.freeze([breakpoint("after", name)]) : asked;
@@ -293,8 +295,7 @@ export class RunLoop<D extends object> {
     const saves = saver !== undefined;
     const progress = advance(known, node, pauses, visit, time, durationMs, saves);
     const state = advanced(before, result, progress);
-    if (this.#events.listensToNodes)
-      this.#events.nodeCompleted(state, durationMs, visit.ledgerBefore, time);
+    if (isHeard) this.#events.nodeCompleted(state, durationMs, visit.ledgerBefore, time);
     // The edge is chosen before the save, so that the checkpoint records where a resume would continue.
     const way = exit ? undefined : chooseEdge(state, node);
     const to = way === undefined ? END : way.to;
