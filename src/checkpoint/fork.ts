@@ -1,7 +1,8 @@
 import { isoNow } from "../clock.js";
 import { newId } from "../random.js";
 import { progressOf, withProgress } from "../state/derive.js";
-import { isReason, type Reason } from "../state/reasons.js";
+import { isReason } from "../state/fields.js";
+import type { Reason } from "../state/reasons.js";
 import type { GraphIdentity, RunStatus } from "../state/record.js";
 import { withDataCopies } from "../state/results.js";
 import { type Patch, recordOf, type State, stateOf } from "../state/state.js";

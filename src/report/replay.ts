@@ -1,6 +1,6 @@
 import type { LogLine } from "../observers/log/reader.js";
+import { isReason } from "../state/fields.js";
 import { Ledger, type Usage, type UsageTotals } from "../state/ledger.js";
-import { isReason } from "../state/reasons.js";
 import type { RunStatus } from "../state/record.js";
 import type { ReportError } from "./record.js";
 

@@ -33,7 +33,7 @@ import {
 } from "./listing.js";
 import { type Metadata, metadata, noMetadata } from "./metadata.js";
 import { answer, noAnswers, noPauses, pause } from "./pauses.js";
-import { isReason } from "./reasons.js";
+import type { Reason } from "./reasons.js";
 import {
   bareError,
   config,
@@ -300,6 +300,11 @@ export const unsaved: Saved = Object.freeze({
  */
 export function isProgressSave({ unfinished, status, reason }: Progress): boolean {
   return unfinished !== undefined || (status === "failed" && isReason(reason, "resume"));
+}
+
+/** Whether the reason of a save is one of these. */
+export function isReason(reason: unknown, ...these: readonly Reason[]): boolean {
+  return these.some((one) => one === reason);
 }
 
 /** Whether a run has ended, unless it is resumed. */

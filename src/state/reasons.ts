@@ -27,8 +27,3 @@ export const reasons = [
 
 /** One of them. */
 export type Reason = (typeof reasons)[number];
-
-/** Whether the reason of a save is one of these. */
-export function isReason(reason: unknown, ...these: readonly Reason[]): boolean {
-  return these.some((one) => one === reason);
-}

@@ -12,9 +12,10 @@ import {
   progressOf,
   withProgress,
 } from "../../state/derive.js";
+import { isReason } from "../../state/fields.js";
 import type { Ledger } from "../../state/ledger.js";
 import { type Answer, noPauses, type PauseRequest } from "../../state/pauses.js";
-import { isReason, type Reason } from "../../state/reasons.js";
+import type { Reason } from "../../state/reasons.js";
 import { validated } from "../../state/schema.js";
 import { symbolOf } from "../../state/shape.js";
 import { recordOf, State, sinkOf, stateOf } from "../../state/state.js";

@@ -2,7 +2,7 @@ import { ready, rolledBack, waitsForResume } from "../../checkpoint/fork.js";
 import { isoNow } from "../../clock.js";
 import { END } from "../../graph/node.js";
 import { mergedMetadata, progressOf, withProgress, withRecord } from "../../state/derive.js";
-import { isReason } from "../../state/reasons.js";
+import { isReason } from "../../state/fields.js";
 import type { Recovery } from "../../state/record.js";
 import { validated } from "../../state/schema.js";
 import { recordOf, type State } from "../../state/state.js";
