@@ -112,10 +112,10 @@ export class Counts {
 
   toJSON(): CountsJSON {
     const visits = this.visits();
-    const counts = [...this.#sums().values()];
-    return counts.some(([, , attempts]) => attempts > 0)
-      ? { visits, work: this.work() }
-      : { visits };
+    for (const [, , attempts] of this.#sums().values()) {
+      if (attempts > 0) return { visits, work: this.work() };
+    }
+    return { visits };
   }
 
   /** The sums of all steps up to this one. */

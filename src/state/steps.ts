@@ -246,11 +246,13 @@ export const step: Kind<StepRecord, StepJSON> = object<StepRecord, StepJSON>({
   items: optional(items),
 });
 
-const steps = list<StepRecord, StepJSON>({
-  ...step,
-  read: readStep,
-  write: (record) => (isPlain(record) ? record : once(record, encodeStep)),
-});
+const steps: Kind<readonly StepRecord[], readonly StepJSON[]> = {
+  ...list<StepRecord, StepJSON>({ ...step, read: readStep }),
+  write: (records) =>
+    records.every(isPlain)
+      ? records
+      : records.map((record) => (isPlain(record) ? record : once(record, encodeStep))),
+};
 
 /** Reads what `step` reads; written out because many are loaded. */
 export function readStep(json: unknown, path: string, key: string): StepRecord {
