@@ -22,7 +22,7 @@ test.each<[string, () => unknown]>([
   [
     "forbids realms",
     () => {
-      throw new Error("not implemented");
+      throw new Error("realms are forbidden");
     },
   ],
   ["gives the stack as text", () => ({ runInNewContext: () => () => "at action" })],

@@ -21,6 +21,7 @@ import {
   WaymarkError,
 } from "../errors.js";
 import { errorName } from "../run/loop/failure.js";
+import { isFields } from "../state/shape.js";
 import { type Failure, toKept } from "./job.js";
 
 type ErrorClass = abstract new (...args: never[]) => WaymarkError;
@@ -51,19 +52,40 @@ export function failureOf(error: unknown): Failure {
   if (Class === undefined || !(error instanceof Class) || error instanceof ExecutionError) {
     return { ...failure, code };
   }
-  const fields = JSON.stringify({ name, message, ...own });
-  return fields.length > MOST_FIELDS ? { ...failure, code } : { ...failure, code, fields };
+  const fields = textOf({ name, message, ...own });
+  return fields === undefined ? { ...failure, code } : { ...failure, code, fields };
+}
+
+/** The fields of an error as JSON; `undefined` if they are too many, or what somebody has added can't be JSON. */
+function textOf(fields: object): string | undefined {
+  try {
+    const text = JSON.stringify(fields);
+    return text.length > MOST_FIELDS ? undefined : text;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The error of a job, of the class of its code; `undefined` if the job does not keep its fields. */
 export function crossedError({ code = "", message, fields }: Failure) {
   const Class = classOf(code);
-  if (Class === undefined || fields === undefined) return undefined;
+  const known = parsed(fields);
+  if (Class === undefined || known === undefined) return undefined;
   const error = new WaymarkError(code as ErrorCode, message);
   // Made from its fields: not every constructor takes a message.
-  for (const [key, value] of Object.entries(JSON.parse(fields) as object)) {
+  for (const [key, value] of Object.entries(known)) {
     const enumerable = key !== "message";
     Object.defineProperty(error, key, { value, enumerable, configurable: true, writable: true });
   }
   return Object.setPrototypeOf(error, Class.prototype) as WaymarkError;
+}
+
+/** The fields of an error from their JSON; `undefined` if they are not there, or are something else. */
+function parsed(fields: string | undefined): object | undefined {
+  try {
+    const tree: unknown = JSON.parse(fields ?? "");
+    return isFields(tree) ? tree : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -78,6 +78,11 @@ describe("the error of a failed run", () => {
     ["a job keeps no fields", { name: "SchemaError", code: "SCHEMA", message: "no" }],
     ["it had none", failureOf(new WaymarkError("SCHEMA", "no"))],
     ["it had too many", failureOf(large)],
+    [
+      "they can't be JSON",
+      failureOf(Object.assign(new GraphError("GRAPH_CYCLE", "no"), { n: 1n })),
+    ],
+    ["they are damaged", { name: "GraphError", code: "GRAPH_CYCLE", message: "no", fields: "{" }],
     ["its code is of a newer version", { name: "NewError", code: "NEW", message: "no" }],
   ])("is an ExecutionError with that cause if %s", (_why, failure) => {
     const error = failedError("r", undefined, failure, "no");
